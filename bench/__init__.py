@@ -1,0 +1,1 @@
+"""Hardware-in-the-loop test bench for ExecuTorch int8 kernels."""

@@ -1,0 +1,87 @@
+"""Named quantization parameters of multiplies, chosen to reach every branch of a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.numerics import MulParams, QParams
+
+
+@dataclass(frozen=True)
+class ParameterSet:
+    """The quantization of both inputs and the output of one multiply."""
+
+    name: str
+    x: QParams
+    y: QParams
+    out: QParams
+
+    @property
+    def qparams(self) -> tuple[QParams, QParams, QParams]:
+        """First input, second input, output."""
+        return self.x, self.y, self.out
+
+    @property
+    def integer(self) -> MulParams:
+        """The same as a kernel takes it."""
+        return MulParams.from_qparams(*self.qparams)
+
+
+def _set(
+    name: str, scales: tuple[float, float, float], zeros: tuple[int, int, int]
+) -> ParameterSet:
+    return ParameterSet(name, *(QParams(s, z) for s, z in zip(scales, zeros, strict=True)))
+
+
+def _shift(shift: int, zeros: tuple[int, int, int], fraction: float = 0.7071) -> ParameterSet:
+    """A set whose rescale is ``fraction * 2**shift``, so that a kernel gets just this shift."""
+    corner = ",".join(map(str, zeros))
+    return _set(f"shift{shift:+d}-zp{corner}", (fraction, 2.0**shift, 1.0), zeros)
+
+
+# What calibrated layers look like: asymmetric activations, symmetric ones, a sigmoid gate.
+_TYPICAL = (
+    _set("asymmetric", (0.0235, 0.0187, 0.0413), (-3, 11, -7)),
+    _set("asymmetric-wide", (0.1271, 0.0912, 1.4803), (-41, 38, 5)),
+    _set("relu-both", (0.0412, 0.0307, 0.1893), (-128, -128, -128)),
+    _set("symmetric", (0.0157, 0.0219, 0.0441), (0, 0, 0)),
+    _set("sigmoid-gate", (0.0311, 1 / 256, 0.0309), (4, -128, 2)),
+    _set("square", (0.0274, 0.0274, 0.0951), (9, 9, -128)),
+)
+# Ties everywhere: scales are powers of two, so M is 2**30 or another number with many zeros.
+_TIES = (
+    _set("power-of-two", (2.0**-5, 2.0**-6, 2.0**-4), (0, 0, 0)),
+    _set("power-of-two-offset", (2.0**-5, 2.0**-5, 2.0**-3), (-128, 127, 1)),
+    _set("three-quarters", (0.75, 2.0**-7, 1.0), (0, 0, 0)),
+    _set("three-quarters-offset", (0.75, 2.0**-7, 1.0), (127, -128, -1)),
+)
+# Every small right shift, where double rounding shows most, then the far ones.
+_SHIFTS = (
+    *(_shift(s, (0, 0, 0)) for s in (0, -1, -2, -3, -4)),
+    _shift(-5, (17, -23, 6)),
+    _shift(-7, (-128, 127, 127)),
+    _shift(-8, (127, 127, -128)),
+    _shift(-11, (-128, -128, 100)),
+    _shift(-15, (-128, -128, 0)),
+    _shift(-16, (-128, 127, 3)),
+    _shift(-17, (-128, -128, -128)),
+    _shift(-31, (5, -5, 127)),
+    _shift(1, (0, 0, 0)),
+    _shift(4, (-2, 3, -4)),
+    _shift(9, (1, -1, 0)),
+    _shift(15, (-128, -128, 0)),
+)
+_MULTIPLIERS = (
+    _set("multiplier-largest", (1 - 2.0**-31, 2.0**-6, 1.0), (0, 0, 0)),
+    _set("multiplier-smallest", (0.5 + 2.0**-31, 2.0**-6, 1.0), (-1, 1, 0)),
+    _set("multiplier-zero", (2.0**-20, 2.0**-20, 1.0), (3, 4, 42)),
+)
+
+EXHAUSTIVE_SETS: tuple[ParameterSet, ...] = _TYPICAL + _TIES + _SHIFTS + _MULTIPLIERS
+
+# For sizes and alignments: the shifts whose rounding real kernels have got wrong, on negative
+# products too, with M = 2**30 as the hardest multiplier and a typical one.
+ROUNDING_SETS: tuple[ParameterSet, ...] = (
+    *(_shift(s, (0, 0, 0), fraction=0.5) for s in (0, -1, -2, -3, -4)),
+    _shift(-4, (-3, 11, -7)),
+)

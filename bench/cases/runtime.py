@@ -1,0 +1,99 @@
+"""ExecuTorch's Python runtime with the firmware's kernels: a host reference for programs."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from bench.cases.program import Array
+from bench.errors import BenchError
+
+
+class RuntimeDied(BenchError):
+    """The runtime's process ended while it ran a program: a kernel crashed it."""
+
+
+class Runtime:
+    """The runtime in a process of its own.
+
+    A kernel that crashes must not take the bench with it, and a process can register a kernel
+    library only once.
+    """
+
+    def __init__(self, library: Path) -> None:
+        """Start the process; it gets ready while the caller exports its first model.
+
+        Args:
+            library: Shared object that registers the firmware's kernels.
+        """
+        self._library = library
+        self._start()
+
+    def _start(self) -> None:
+        self._pool = ProcessPoolExecutor(
+            max_workers=1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_register,
+            initargs=(self._library,),
+        )
+        self._pool.submit(os.getpid)
+
+    def __enter__(self) -> Runtime:
+        """Return the runtime itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def run(self, pte: bytes, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
+        """Run a program on each input set and return every output of each.
+
+        Raises:
+            RuntimeDied: The program crashed the process; the next one gets a fresh process.
+            BenchError: The runtime refuses the program.
+        """
+        try:
+            return self._pool.submit(_run, pte, inputs).result()
+        except BrokenProcessPool as error:
+            self._pool.shutdown()
+            self._start()
+            raise RuntimeDied(
+                "ExecuTorch's Python runtime died while it ran the program with these kernels"
+            ) from error
+        except RuntimeError as error:
+            raise BenchError(f"the ExecuTorch runtime refuses the program: {error}") from error
+
+
+def _register(library: Path) -> None:
+    import executorch.extension.pybindings.portable_lib  # the registry
+    import executorch.kernels.quantized  # noqa: F401  (and its operators)
+
+    ctypes.CDLL(str(library))
+
+
+def _run(pte: bytes, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
+    import torch
+    from executorch.runtime import Runtime as Executorch
+
+    method = Executorch.get().load_program(pte).load_method("forward")
+    if method is None:
+        raise RuntimeError("it has no method 'forward'")
+    return [
+        # The runtime reuses the outputs' memory for the next execution.
+        [np.array(out) for out in method.execute([torch.from_numpy(np.array(a)) for a in arrays])]
+        for arrays in inputs
+    ]

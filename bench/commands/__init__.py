@@ -1,0 +1,1 @@
+"""One command a file: parse, call a room's public functions, print."""

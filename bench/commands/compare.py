@@ -1,0 +1,102 @@
+"""``bench compare``: the regression gate on a stored run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.commands.report import results_option, run_option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.store.history import Entry
+
+_STYLE = {"regression": "bold red", "improved": "green", "not-judged": "yellow", "ok": ""}
+
+
+@click.command()
+@results_option
+@run_option
+@click.option(
+    "--rule",
+    default="",
+    metavar="RULE",
+    help="Judge by another rule, such as 'relative=0.05,mad=4,nights=10'.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def compare(results: Path | None, run: int | None, rule: str, as_json: bool) -> None:
+    """Compare a run's timings with the nights before it.
+
+    Only timings of the same board, firmware configuration, case, placement and alignment are
+    compared; the baseline is the median of the last passing nights. A timing with too few samples
+    or nights is "not judged". Exit status: 1 if anything is slower, else 0.
+    """
+    from bench.paths import project_root
+    from bench.store import Store
+    from bench.store.document import gate_document
+    from bench.store.history import entries_of, load_series
+    from bench.store.results import load_run
+    from bench.store.verdicts import Rejudge
+
+    gate_rule = Rejudge.parse(rule).gate
+    with Store.read(results or project_root() / "results") as store:
+        series = load_series(store, gate_rule)
+        latest = max((one.runs[-1] for one in series), default=None)
+        chosen = load_run(store, run if run is not None else latest)
+        entries = entries_of(series, chosen.id)
+        document = {"store": str(store.path), "run": chosen.id, **gate_document(entries)}
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    else:
+        _print(entries, chosen.id)
+    sys.exit(1 if document["verdict"] == "fail" else 0)
+
+
+def _print(entries: Sequence[Entry], run: int) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bench.store.history import count_statuses, gate_verdict
+
+    console = Console()
+    table = Table(title=f"Run {run} against the nights before", title_justify="left")
+    for name in ("board", "case"):
+        table.add_column(name, overflow="fold")
+    for name in ("median", "change", "limit"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    for entry in entries:
+        judgement, series = entry.judgement, entry.series
+        if judgement.status in ("ok", "not-judged") and not series.drift:
+            continue
+        drift = f", drifts {series.drift.total:+.1%}" if series.drift else ""
+        style = _STYLE[judgement.status]
+        verdict = f"[{style}]{judgement.status}[/]" if style else judgement.status
+        virtual = " (virtual)" if series.board.virtual else ""
+        table.add_row(
+            escape(series.board_name) + virtual,
+            escape(series.case.label),
+            f"{entry.point.median:.6g} {series.board.unit}",
+            "-" if judgement.change is None else f"{judgement.change:+.1%}",
+            "-" if judgement.threshold is None else f"{judgement.threshold:.1%}",
+            verdict + drift,
+        )
+    if table.row_count:
+        console.print(table)
+    reasons = {e.judgement.reason for e in entries if e.judgement.status == "not-judged"}
+    for reason in sorted(reasons):
+        found = sum(e.judgement.reason == reason for e in entries)
+        console.print(f"[yellow]not judged[/]: {found} timings: {reason}", highlight=False)
+    counts = count_statuses(entries)
+    console.print(
+        f"{gate_verdict(entries)}: {counts.get('regression', 0)} slower, "
+        f"{counts.get('improved', 0)} faster, {counts.get('ok', 0)} unchanged, "
+        f"{counts.get('not-judged', 0)} not judged, {counts.get('drift', 0)} drifting",
+        highlight=False,
+    )

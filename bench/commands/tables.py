@@ -1,0 +1,151 @@
+"""Tables of a run for people; numbers are those of the results, nothing is judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from bench.runs.run import Run
+    from bench.store import CaseResult
+
+# Groups with many small cases get one row; each of these cases still has its own verdict.
+_ONE_ROW_A_CASE = "all-pairs"
+_MOST_FAILURES = 20
+# Narrower, and the columns get unreadable; a pipe counts as 80 columns otherwise.
+_LEAST_WIDTH = 118
+_STYLE = {"pass": "green", "fail": "bold red", "error": "bold yellow", "not-run": "yellow"}
+
+
+def print_run(run: Run) -> None:
+    """Print both tables, what failed, the line's counters, the verdict and where it is kept."""
+    console = Console()
+    console.width = max(console.width, _LEAST_WIDTH)
+    kernels = [r for r in run.results if r.level == "kernel"]
+    programs = [r for r in run.results if r.level == "program"]
+    if kernels:
+        console.print(_kernel_table(kernels))
+    if programs:
+        console.print(_program_table(programs, run))
+        for line in _kept_portable(programs):
+            console.print(line, highlight=False, soft_wrap=True)
+    bad = [r for r in run.results if r.verdict != "pass"]
+    for result in bad[:_MOST_FAILURES]:
+        console.print(
+            f"[{_STYLE[result.verdict]}]{result.verdict}[/] {escape(describe(result))}",
+            soft_wrap=True,
+        )
+    if len(bad) > _MOST_FAILURES:
+        console.print(f"... and {len(bad) - _MOST_FAILURES} more, all in the store")
+    passed = sum(r.verdict == "pass" for r in run.results)
+    console.print(
+        f"[{_STYLE[run.verdict]}]{run.verdict}[/]: {passed} of {len(run.results)} comparisons "
+        f"right, {sum(r.elements for r in run.results):,} elements compared",
+        highlight=False,
+    )
+    console.print(f"kept in {run.store.path}", highlight=False, soft_wrap=True)
+
+
+def describe(result: CaseResult) -> str:
+    """Return one line: which case, which variant or route, against what, what was found."""
+    who = result.variant or result.route
+    case = result.name + (f" {who} against {result.reference}" if who else "")
+    retry = f" (attempt {result.attempt})" if result.attempt > 1 else ""
+    return f"{case}{retry}: {result.detail}"
+
+
+def _worst(results: Iterable[CaseResult]) -> str:
+    verdicts = {r.verdict for r in results}
+    worst = next((v for v in ("fail", "error", "not-run") if v in verdicts), "pass")
+    return f"[{_STYLE[worst]}]{worst}[/]"
+
+
+def _differences(results: Sequence[CaseResult]) -> str:
+    """Largest difference in LSB and the share of elements that differ, or a dash for none."""
+    elements = sum(r.elements for r in results)
+    if not elements:
+        return "-"
+    mismatches = sum(r.mismatches for r in results)
+    most = max(r.max_abs_diff for r in results)
+    return f"{most} ({mismatches / elements:.2%})" if mismatches else "0"
+
+
+def _table(title: str, columns: Iterable[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    return table
+
+
+def _kernel_table(results: Sequence[CaseResult]) -> Table:
+    table = _table("Kernel cases: LSB differences, largest (share)", ("case", "variant"))
+    for name in ("elements", "vs\nreference", "vs\nportable"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    rows: dict[tuple[str, str], list[CaseResult]] = {}
+    cases: dict[str, set[str]] = {}
+    for r in results:
+        row = r.name if r.group == _ONE_ROW_A_CASE else r.group
+        rows.setdefault((row, r.variant or "-"), []).append(r)
+        cases.setdefault(row, set()).add(r.name)
+    for (row, variant), found in rows.items():
+        own = [r for r in found if r.reference != "portable"]
+        cross = [r for r in found if r.reference == "portable"]
+        name = row if len(cases[row]) == 1 else f"{row} ({len(cases[row])} cases)"
+        elements = f"{sum(r.elements for r in own):,}"
+        table.add_row(
+            name, variant, elements, _differences(own), _differences(cross), _worst(found)
+        )
+    return table
+
+
+def _program_table(results: Sequence[CaseResult], run: Run) -> Table:
+    table = _table(
+        f"Program cases: LSB differences, largest (share); medians in {run.clock}",
+        ("model", "route", "lowered"),
+    )
+    for name in ("elements", "vs\nruntime", "vs\neager", "vs\nportable", ".pte", "planned"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    rows: dict[tuple[str, str], list[CaseResult]] = {}
+    for r in results:
+        rows.setdefault((r.model or "-", r.route or "-"), []).append(r)
+    for (model, route), found in rows.items():
+        by = {
+            reference: [r for r in found if r.reference == reference]
+            for reference in ("runtime", "eager", "portable")
+        }
+        facts = found[-1].counters
+        table.add_row(
+            model,
+            route,
+            str(facts.get("lowered_text", "-")),
+            f"{sum(r.elements for r in by['runtime']):,}",
+            *(_differences(by[reference]) for reference in by),
+            f"{facts.get('pte_bytes', 0):,}",
+            f"{facts.get('planned_bytes', 0):,}",
+            f"{facts.get('median_ticks', 0):,}",
+            _worst(found),
+        )
+    return table
+
+
+def _kept_portable(results: Sequence[CaseResult]) -> list[str]:
+    """Return a line for each quantized multiply that a route could have lowered and did not."""
+    lines: dict[str, None] = {}
+    for r in results:
+        if r.route in (None, "portable"):
+            continue
+        for multiply in r.counters.get("report", {}).get("multiplies", ()):
+            if not multiply["lowered"]:
+                lines[
+                    f"{r.model}/{r.route} keeps a multiply portable at {multiply['source']}: "
+                    f"{multiply['reason']} ({multiply['detail']})"
+                ] = None
+    return list(lines)

@@ -1,0 +1,300 @@
+"""Quantize and export a model in one call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from executorch.exir import EdgeProgramManager
+from executorch.exir._serialize._program import deserialize_pte_binary
+from executorch.exir.passes.quantize_io_pass import QuantizeInputs, QuantizeOutputs
+from numpy.typing import NDArray
+from torch.export import ExportedProgram
+from torch.fx import Node
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from bench.errors import BenchError
+from bench.espressif.edge import (
+    ROUTES,
+    Route,
+    first_line,
+    lower_multiplies,
+    to_delegates,
+    to_portable_edge,
+)
+from bench.espressif.multiply import EDGE_DEQUANTIZE, EDGE_QUANTIZE
+from bench.espressif.quantizer import EspNNQuantizer
+from bench.espressif.report import Report
+from bench.numerics import QParams
+
+Inputs = Sequence[torch.Tensor]
+Arrays = Sequence[NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or output of an exported program.
+
+    Attributes:
+        shape: Its sizes.
+        dtype: Its numpy type name, ``"int8"`` if the program takes or gives it quantized.
+        qparams: What its int8 values mean, None if it is not quantized.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    qparams: QParams | None
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """An exported program and what is known about it.
+
+    Attributes:
+        route: How it was exported.
+        pte: The .pte file's bytes; equal for equal models and calibration.
+        report: What became of each multiply.
+        edge_program: The Edge program the .pte was made of.
+        quantized_program: The quantized program in ATen dialect, before any lowering; every route
+            of the same model starts at an equal one.
+        inputs: The program's inputs, int8 where the graph allows it.
+        outputs: The program's outputs, likewise.
+        example: The example inputs as the program takes them.
+        reference: Runs the lowered program eagerly: multiplies by the integer contract, all else
+            by PyTorch's operators. Takes and returns arrays as the program does.
+        operators: Operators in the .pte, each with its number of calls.
+        delegate_calls: Calls of delegates in the .pte.
+        planned_bytes: Memory that the program plans for its tensors.
+    """
+
+    route: Route
+    pte: bytes
+    report: Report
+    edge_program: EdgeProgramManager
+    quantized_program: ExportedProgram
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    example: tuple[NDArray[np.generic], ...]
+    reference: Callable[[Arrays], list[NDArray[np.generic]]]
+    operators: dict[str, int]
+    delegate_calls: int
+    planned_bytes: int
+
+    def as_taken(self, inputs: Inputs) -> tuple[NDArray[np.generic], ...]:
+        """Return float inputs as the program takes them: quantized where it takes int8.
+
+        Raises:
+            BenchError: Their number or shapes are not the program's.
+        """
+        _check_like("inputs", inputs, [info.shape for info in self.inputs])
+        return tuple(
+            _quantized(tensor, info) for tensor, info in zip(inputs, self.inputs, strict=True)
+        )
+
+
+def export_model(
+    model: torch.nn.Module,
+    example_inputs: Inputs,
+    calibration: Sequence[Inputs] | None = None,
+    route: Route = "operator-library",
+    strict: bool = False,
+    *,
+    quantizer: Quantizer | None = None,
+) -> ExportResult:
+    """Quantize a model, lower its multiplies and make a .pte of it.
+
+    Args:
+        model: A float32 model.
+        example_inputs: Tensors that it takes; they fix the program's shapes.
+        calibration: Inputs to measure ranges with; the example inputs by default.
+        route: ``"portable"``, ``"operator-library"`` or ``"delegate"``.
+        strict: Make it an error if a quantized multiply is not lowered.
+        quantizer: Annotates the model; an ``EspNNQuantizer`` by default.
+
+    Raises:
+        StrictError: ``strict``, and a quantized multiply was not lowered.
+        BenchError: The model cannot be exported, or inputs do not fit; one line says why.
+    """
+    if route not in ROUTES:
+        raise BenchError(f"unknown route {route!r}: choose from {', '.join(ROUTES)}")
+    program = quantize_model(model, example_inputs, calibration, quantizer=quantizer)
+    return export_quantized(program, example_inputs, route, strict)
+
+
+def quantize_model(
+    model: torch.nn.Module,
+    example_inputs: Inputs,
+    calibration: Sequence[Inputs] | None = None,
+    *,
+    quantizer: Quantizer | None = None,
+) -> ExportedProgram:
+    """Quantize a model by PT2E and return it in ATen dialect, ready for any route.
+
+    Raises:
+        BenchError: As ``export_model``.
+    """
+    example = _checked_example(example_inputs)
+    samples = [example] if calibration is None else list(calibration)
+    if not samples:
+        raise BenchError("no calibration inputs: give at least one, or None for the example")
+    shapes = [tuple(tensor.shape) for tensor in example]
+    for index, sample in enumerate(samples):
+        _check_like(f"calibration inputs {index}", sample, shapes)
+
+    captured = _export(model.eval(), example).module()
+    prepared = prepare_pt2e(captured, quantizer or EspNNQuantizer())
+    with torch.no_grad():
+        for sample in samples:
+            prepared(*sample)
+    return _export(convert_pt2e(prepared), example)
+
+
+def export_quantized(
+    program: ExportedProgram, example_inputs: Inputs, route: Route, strict: bool = False
+) -> ExportResult:
+    """Lower a quantized program and make a .pte of it.
+
+    Raises:
+        BenchError: As ``export_model``.
+    """
+    edge, report = lower_multiplies(to_portable_edge(program), route, strict=strict)
+    edge, inputs, outputs = _quantize_io(edge)
+    undelegated = edge.exported_program().module()
+    if route == "delegate":
+        edge = to_delegates(edge)
+    try:
+        executorch = edge.to_executorch()
+    except RuntimeError as error:
+        raise BenchError(f"no ExecuTorch program can be made: {first_line(error)}") from error
+    pte = bytes(executorch.buffer)
+    plan = deserialize_pte_binary(pte).program.execution_plan[0]
+    calls = [instruction.instr_args for chain in plan.chains for instruction in chain.instructions]
+    operators = Counter(
+        f"{operator.name}.{operator.overload}" if operator.overload else operator.name
+        for call in calls
+        if hasattr(call, "op_index")
+        for operator in [plan.operators[call.op_index]]
+    )
+    return ExportResult(
+        route=route,
+        pte=pte,
+        report=report,
+        edge_program=edge,
+        quantized_program=program,
+        inputs=inputs,
+        outputs=outputs,
+        example=tuple(
+            _quantized(tensor, info) for tensor, info in zip(example_inputs, inputs, strict=True)
+        ),
+        reference=_reference(undelegated),
+        operators=dict(sorted(operators.items())),
+        delegate_calls=sum(hasattr(call, "delegate_index") for call in calls),
+        planned_bytes=sum(plan.non_const_buffer_sizes),
+    )
+
+
+def _checked_example(example_inputs: Inputs) -> tuple[torch.Tensor, ...]:
+    if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, Sequence):
+        raise BenchError("example inputs must be a tuple of tensors")
+    for index, tensor in enumerate(example_inputs):
+        if not isinstance(tensor, torch.Tensor):
+            raise BenchError(f"example input {index} is a {type(tensor).__name__}, not a tensor")
+        if tensor.is_floating_point() and tensor.dtype != torch.float32:
+            name = str(tensor.dtype).removeprefix("torch.")
+            raise BenchError(
+                f"example input {index} is {name}: only float32 can be quantized, convert the "
+                "model and its inputs with .float()"
+            )
+    return tuple(example_inputs)
+
+
+def _check_like(what: str, inputs: Inputs, shapes: Sequence[tuple[int, ...]]) -> None:
+    if isinstance(inputs, torch.Tensor) or not isinstance(inputs, Sequence):
+        raise BenchError(f"{what} must be a tuple of tensors")
+    got = [tuple(tensor.shape) for tensor in inputs if isinstance(tensor, torch.Tensor)]
+    if len(got) != len(inputs):
+        raise BenchError(f"{what} must be tensors")
+    if len(got) != len(shapes):
+        raise BenchError(f"{what}: {len(got)} tensors where the model takes {len(shapes)}")
+    for index, (have, want) in enumerate(zip(got, shapes, strict=True)):
+        if have != want:
+            raise BenchError(f"{what}: tensor {index} has the shape {list(have)}, not {list(want)}")
+
+
+def _export(model: torch.nn.Module, example: tuple[torch.Tensor, ...]) -> ExportedProgram:
+    try:
+        return torch.export.export(model, example)
+    except Exception as error:
+        # torch.export raises whatever the model raises, so nothing narrower catches it.
+        raise BenchError(f"torch.export cannot export the model: {first_line(error)}") from error
+
+
+def _quantize_io(
+    edge: EdgeProgramManager,
+) -> tuple[EdgeProgramManager, tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
+    """Let the program take and give int8 wherever it begins by quantizing, ends by dequantizing."""
+    program = edge.exported_program()
+    names = program.graph_signature.user_inputs
+    placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    takes = [_taken_qparams(placeholders[name]) for name in names]
+    results = program.graph.output_node().args[0]
+    gives = [_qparams(node) if node.target == EDGE_DEQUANTIZE else None for node in results]
+    input_indices = [index for index, qparams in enumerate(takes) if qparams is not None]
+    output_indices = [index for index, qparams in enumerate(gives) if qparams is not None]
+    edge = edge.transform(
+        [
+            QuantizeInputs(None, input_indices, exported_program=program),
+            QuantizeOutputs(None, output_indices, exported_program=program),
+        ]
+    )
+    program = edge.exported_program()
+    placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    inputs = [placeholders[name] for name in program.graph_signature.user_inputs]
+    outputs = program.graph.output_node().args[0]
+    return (
+        edge,
+        tuple(_info(node, qparams) for node, qparams in zip(inputs, takes, strict=True)),
+        tuple(_info(node, qparams) for node, qparams in zip(outputs, gives, strict=True)),
+    )
+
+
+def _taken_qparams(placeholder: Node) -> QParams | None:
+    """Return the parameters of the one quantizer that takes an input, None if there is none."""
+    if len(placeholder.users) != 1:
+        return None
+    (user,) = placeholder.users
+    return _qparams(user) if user.target == EDGE_QUANTIZE else None
+
+
+def _qparams(node: Node) -> QParams | None:
+    """Return a quantizer's or dequantizer's parameters if they are int8."""
+    _, scale, zero_point, _, _, dtype = node.args
+    return QParams(float(scale), int(zero_point)) if dtype == torch.int8 else None
+
+
+def _info(node: Node, qparams: QParams | None) -> TensorInfo:
+    value = node.meta["val"]
+    return TensorInfo(tuple(value.shape), str(value.dtype).removeprefix("torch."), qparams)
+
+
+def _quantized(tensor: torch.Tensor, info: TensorInfo) -> NDArray[np.generic]:
+    if info.qparams is not None:
+        tensor = torch.ops.quantized_decomposed.quantize_per_tensor(
+            tensor, info.qparams.scale, info.qparams.zero_point, -128, 127, torch.int8
+        )
+    array: NDArray[np.generic] = tensor.detach().contiguous().numpy()
+    return array
+
+
+def _reference(module: torch.nn.Module) -> Callable[[Arrays], list[NDArray[np.generic]]]:
+    def run(inputs: Arrays) -> list[NDArray[np.generic]]:
+        with torch.no_grad():
+            outputs = module(*(torch.from_numpy(np.array(array)) for array in inputs))
+        tensors = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+        return [tensor.numpy() for tensor in tensors]
+
+    return run

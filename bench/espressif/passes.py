@@ -1,0 +1,192 @@
+"""Lowering of Edge programs to the operator library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from executorch.exir.dialects._ops import ops as exir_ops
+from executorch.exir.pass_base import ExportedProgramPassBase, ExportedProgramPassResult
+from executorch.exir.pass_manager import ExportedProgramPassManager
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from bench.espressif import operators  # noqa: F401  defines the esp_nn operators
+from bench.espressif.graph import add_constant, erase_unused
+from bench.espressif.multiply import (
+    EDGE_DIV,
+    EDGE_MUL,
+    Decision,
+    decide_multiply,
+    scalar_constant,
+)
+
+EDGE_MUL_INT8 = exir_ops.edge.esp_nn.quantized_mul_int8.default
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A node of the operator library in place of one of the graph.
+
+    Attributes:
+        replaced: The output quantizer whose uses take the new node's result.
+        operator: Edge operator of the new node.
+        args: Its arguments; a tensor becomes a constant of the program.
+    """
+
+    replaced: Node
+    operator: object
+    args: tuple[Node | torch.Tensor | int, ...]
+
+
+Rule = Callable[[Node, ExportedProgram], tuple[Decision, Replacement | None] | None]
+
+
+class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
+    """Replaces quantized operators by the operator library's, one function an operator.
+
+    A function registered for an operator reads the quantizers and dequantizers around a node,
+    decides, and says what replaces the pattern. It returns None for a node that is not its own.
+    All uses of the output quantizer take the new node's result; the node and its dequantizers stay
+    for whoever else uses them; only what is left without a use is erased.
+    """
+
+    rules: ClassVar[dict[object, Rule]] = {}
+
+    def __init__(self, decisions: list[Decision] | None = None) -> None:
+        """Create the pass; every decision it makes is appended to ``decisions``."""
+        super().__init__()
+        self.decisions: list[Decision] = [] if decisions is None else decisions
+
+    @classmethod
+    def register(cls, operator: object) -> Callable[[Rule], Rule]:
+        """Return a decorator that makes a function the rule for an Edge operator."""
+
+        def decorator(rule: Rule) -> Rule:
+            cls.rules[operator] = rule
+            return rule
+
+        return decorator
+
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        """Run every rule over the program, in graph order."""
+        # Constants are added and deleted: the caller's program must keep its own.
+        exported_program._state_dict = dict(exported_program.state_dict)
+        exported_program._constants = dict(exported_program.constants)
+        modified = False
+        for node in list(exported_program.graph.nodes):
+            rule = self.rules.get(node.target)
+            outcome = rule(node, exported_program) if rule and not node._erased else None
+            if outcome is None:
+                continue
+            decision, replacement = outcome
+            self.decisions.append(decision)
+            if replacement is not None:
+                self._replace(node, replacement, exported_program)
+                modified = True
+        return ExportedProgramPassResult(exported_program, modified)
+
+    @staticmethod
+    def _replace(node: Node, replacement: Replacement, program: ExportedProgram) -> None:
+        replaced = replacement.replaced
+        args = [
+            _constant(program, arg) if isinstance(arg, torch.Tensor) else arg
+            for arg in replacement.args
+        ]
+        graph = program.graph
+        with graph.inserting_before(replaced):
+            new = graph.call_function(replacement.operator, tuple(args))
+        # The quantizer's value and debug handle are the new node's; the source line is the
+        # multiply's, which a quantizer written by hand or inserted by a tool may not have.
+        new.meta = dict(replaced.meta)
+        if "stack_trace" in node.meta:
+            new.meta["stack_trace"] = node.meta["stack_trace"]
+        replaced.replace_all_uses_with(new)
+        erase_unused([replaced], program)
+
+
+@AtenToEspPass.register(EDGE_MUL)
+def _mul(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | None]:
+    decision = decide_multiply(node, program)
+    if decision.lowering is None:
+        return decision, None
+    first, second = decision.lowering.operands
+    params = decision.lowering.params
+    args = (
+        first.value,
+        params.z1,
+        second.value,
+        params.z2,
+        params.zo,
+        params.multiplier,
+        params.shift,
+    )
+    return decision, Replacement(decision.lowering.quantizer, EDGE_MUL_INT8, args)
+
+
+@AtenToEspPass.register(EDGE_DIV)
+def _div(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | None] | None:
+    divisor = node.args[1]
+    if not isinstance(divisor, Node) or scalar_constant(divisor, program) is None:
+        return None
+    return _mul(node, program)
+
+
+class EspPassManager(ExportedProgramPassManager):  # type: ignore[misc]
+    """Runs the passes of the operator library over an Edge program.
+
+    ``EdgeProgramManager.transform`` takes it, and ``transform`` runs it over the program it was
+    made with. ``decisions`` holds what was decided about each multiply, in graph order.
+    """
+
+    pass_list: ClassVar[list[type[ExportedProgramPassBase]]] = [AtenToEspPass]
+
+    def __init__(
+        self,
+        exported_program: ExportedProgram | None = None,
+        passes: Sequence[type[ExportedProgramPassBase]] | None = None,
+    ) -> None:
+        """Create the passes, those of ``pass_list`` by default."""
+        instances = [cls() for cls in (self.pass_list if passes is None else passes)]
+        super().__init__(instances)
+        self.exported_program = exported_program
+        self.decisions: list[Decision] = []
+        for instance in instances:
+            if isinstance(instance, AtenToEspPass):
+                instance.decisions = self.decisions
+
+    def transform(self) -> ExportedProgram:
+        """Return the lowered program.
+
+        Raises:
+            ValueError: The manager was made without a program.
+        """
+        if self.exported_program is None:
+            raise ValueError("EspPassManager.transform() needs an exported program")
+        return self(self.exported_program).exported_program
+
+
+def decide_all(program: ExportedProgram) -> list[Decision]:
+    """Return the decisions of every rule without changing the program."""
+    outcomes = [
+        rule(node, program)
+        for node in program.graph.nodes
+        if (rule := AtenToEspPass.rules.get(node.target))
+    ]
+    return [outcome[0] for outcome in outcomes if outcome is not None]
+
+
+def _constant(program: ExportedProgram, value: torch.Tensor) -> Node:
+    """Return the constant of these values, made once for all its uses."""
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            break
+        known = node.meta.get("espnn_constant")
+        if known is not None and known.shape == value.shape and torch.equal(known, value):
+            return node
+    count = sum("espnn_constant" in n.meta for n in program.graph.find_nodes(op="placeholder"))
+    node = add_constant(program, f"b_espnn_constant_{count}", value)
+    node.meta["espnn_constant"] = value
+    return node

@@ -1,0 +1,219 @@
+"""EspTester: ExecuTorch's staged tester harness with the exporter's stages."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from executorch.backends.test.harness import Tester
+from executorch.backends.test.harness.stages import (
+    Export,
+    Quantize,
+    Serialize,
+    Stage,
+    StageType,
+    ToEdge,
+    ToExecutorch,
+)
+from executorch.exir import EdgeProgramManager
+from numpy.typing import NDArray
+from torch.export import ExportedProgram
+from torch.utils._pytree import tree_leaves
+
+from bench.errors import BenchError
+from bench.espressif.edge import lower_multiplies, report_of, to_espnn_edge
+from bench.espressif.multiply import EDGE_QUANTIZE
+from bench.espressif.quantizer import EspNNQuantizer
+from bench.espressif.report import Report
+from bench.espressif.testing import MultiplyCase
+
+RunOnBoard = Callable[[bytes, list[NDArray[np.generic]]], list[NDArray[np.generic]]]
+
+
+class EspRunPasses(Stage):  # type: ignore[misc]
+    """Lowers the multiplies of an Edge program to the operator library."""
+
+    def __init__(self) -> None:
+        """Create the stage."""
+        self._edge: EdgeProgramManager | None = None
+        self.report = Report("operator-library")
+
+    def stage_type(self) -> StageType:
+        """Return RUN_PASSES."""
+        return StageType.RUN_PASSES
+
+    def run(self, artifact: EdgeProgramManager, inputs: Any = None) -> None:
+        """Lower the program."""
+        self._edge, self.report = lower_multiplies(artifact, "operator-library", strict=False)
+
+    @property
+    def artifact(self) -> EdgeProgramManager:
+        """The lowered program."""
+        return self._edge
+
+    @property
+    def graph_module(self) -> torch.fx.GraphModule:
+        """Its graph."""
+        return self.artifact.exported_program().graph_module
+
+
+class EspToEdgeTransformAndLower(EspRunPasses):
+    """Brings a program to the Edge dialect and lowers it to delegates, in one stage."""
+
+    def stage_type(self) -> StageType:
+        """Return TO_EDGE_TRANSFORM_AND_LOWER."""
+        return StageType.TO_EDGE_TRANSFORM_AND_LOWER
+
+    def run(
+        self, artifact: ExportedProgram, inputs: Any = None, generate_etrecord: bool = False
+    ) -> None:
+        """Lower the program."""
+        self._edge = to_espnn_edge(artifact, generate_etrecord=generate_etrecord)
+        self.report = report_of(self._edge)
+
+
+class EspSerialize(Serialize):  # type: ignore[misc]
+    """Makes the .pte, and runs it on a board."""
+
+    def __init__(self, run_on_board: RunOnBoard | None) -> None:
+        """Take the function that runs a .pte: its bytes and input arrays to output arrays."""
+        super().__init__()
+        self._run_on_board = run_on_board
+
+    def run_artifact(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Run the .pte on the board.
+
+        Raises:
+            BenchError: The tester was not given a board.
+        """
+        if self._run_on_board is None:
+            raise BenchError("EspTester was made without run_on_board: it has nothing to run on")
+        arrays = [tensor.detach().numpy() for tensor in tree_leaves(inputs)]
+        return [torch.from_numpy(np.array(a)) for a in self._run_on_board(self.artifact, arrays)]
+
+
+class EspTester(Tester):  # type: ignore[misc]
+    """Tests a model through the operator-library route, in the dialect and on a board."""
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        example_inputs: tuple[torch.Tensor, ...],
+        *,
+        quantized: bool = False,
+        calibration: Sequence[tuple[torch.Tensor, ...]] | None = None,
+        dynamic_shapes: Any = None,
+        run_on_board: RunOnBoard | None = None,
+    ) -> None:
+        """Create a tester.
+
+        Args:
+            module: The model.
+            example_inputs: Inputs it is exported with and compared on.
+            quantized: The module holds its quantizers already.
+            calibration: Inputs to measure ranges with; the example inputs by default.
+            dynamic_shapes: As ``torch.export.export`` takes them.
+            run_on_board: Runs a .pte on a board: bytes and input arrays to output arrays.
+        """
+        super().__init__(
+            module,
+            example_inputs,
+            {
+                StageType.QUANTIZE: lambda: Quantize(
+                    EspNNQuantizer(), calibration_samples=calibration
+                ),
+                StageType.EXPORT: Export,
+                StageType.TO_EDGE: ToEdge,
+                StageType.RUN_PASSES: EspRunPasses,
+                StageType.TO_EDGE_TRANSFORM_AND_LOWER: EspToEdgeTransformAndLower,
+                StageType.TO_EXECUTORCH: ToExecutorch,
+                StageType.SERIALIZE: lambda: EspSerialize(run_on_board),
+            },
+            dynamic_shapes,
+        )
+        self._quantized = quantized
+
+    @classmethod
+    def of_case(cls, case: MultiplyCase, run_on_board: RunOnBoard | None = None) -> EspTester:
+        """Return a tester for a named case."""
+        return cls(
+            case.module(),
+            case.inputs,
+            quantized=True,
+            dynamic_shapes=case.dynamic_shapes,
+            run_on_board=run_on_board,
+        )
+
+    @property
+    def report(self) -> Report:
+        """What became of each multiply, after the passes ran."""
+        report: Report = self.stages[StageType.RUN_PASSES].report
+        return report
+
+    def test_dialect(
+        self,
+        operators_before: Mapping[Any, int],
+        operators_after: Mapping[Any, int],
+        qtol: int = 1,
+    ) -> EspTester:
+        """Check the lowered Edge program.
+
+        Args:
+            operators_before: Edge operators and how many of them there are before the passes.
+            operators_after: The same, after the passes.
+            qtol: Largest difference from the quantized model's outputs allowed, in output steps.
+
+        Raises:
+            AssertionError: The counts or the outputs are not as expected.
+        """
+        if not self._quantized:
+            self.quantize()
+        self.export()
+        self.to_edge()
+        self.check_node_count(dict(operators_before))
+        self.run_passes()
+        self.check_node_count(dict(operators_after))
+        return self._compare_with_quantized(qtol)
+
+    def test_implementation(self, qtol: int = 1) -> EspTester:
+        """Check the .pte on the board.
+
+        Its outputs must be within ``qtol`` output steps of the quantized model's. If the program
+        quantizes nothing in float32, they must also equal the lowered Edge program's exactly.
+        (The runtime's quantizer divides by the scale as PyTorch's does not: ties may fall
+        otherwise.) May follow ``test_dialect`` on the same tester.
+
+        Raises:
+            AssertionError: They are not.
+            BenchError: The tester was not given a board.
+        """
+        if self.stages[StageType.RUN_PASSES] is None:
+            self.test_dialect({}, {}, qtol)
+        lowered = self.stages[StageType.RUN_PASSES]
+        # Before to_executorch: that puts the runtime's kernels into this very graph.
+        expected = tree_leaves(lowered.run_artifact(self.example_inputs))
+        exact = all(node.target != EDGE_QUANTIZE for node in lowered.graph_module.graph.nodes)
+        self.to_executorch()
+        self.serialize()
+        if exact:
+            got = self.stages[StageType.SERIALIZE].run_artifact(self.example_inputs)
+            torch.testing.assert_close(
+                got, expected, rtol=0, atol=0, msg=lambda text: f"board against dialect: {text}"
+            )
+        return self._compare_with_quantized(qtol)
+
+    def _compare_with_quantized(self, qtol: int) -> EspTester:
+        # A step of the output is at least 1/255 of a value: rtol only lets float32 round.
+        self.run_method_and_compare_outputs(
+            inputs=self.example_inputs, qtol=qtol, atol=0, rtol=1e-6
+        )
+        return self
+
+    @staticmethod
+    def _calculate_reference_output(program: ExportedProgram, inputs: Any) -> tuple[Any, Any]:
+        # The harness patches the program it is given and leaves it so.
+        result: tuple[Any, Any] = Tester._calculate_reference_output(copy.deepcopy(program), inputs)
+        return result

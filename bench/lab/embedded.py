@@ -1,0 +1,247 @@
+"""pytest-embedded with the bench's link: ``dut.expect`` and binary requests on one port.
+
+pytest-embedded polls its port every 50 ms and takes everything for text. :class:`LinkSerial` reads
+by itself: text goes where pytest-embedded expects it, and :attr:`LinkSerial.link` speaks the
+bench's protocol on the same port. It flashes only if the board itself says that it runs something
+else.
+
+To plug it in, override a fixture in a plugin or conftest (a private name of pytest-embedded)::
+
+    @pytest.fixture
+    def _fixture_classes_and_options(_fixture_classes_and_options):
+        return use_link_serial(_fixture_classes_and_options)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+from esptool.util import FatalError
+from pytest_embedded_idf.serial import IdfSerial
+
+from bench.errors import BenchError
+from bench.lab import rfc2217
+from bench.lab.flash_errors import NotRunning, explain
+from bench.lab.image import BuildFolder
+from bench.lab.locks import BoardLock
+from bench.lab.ports import wiring_of
+from bench.lab.reset import line_reset
+from bench.link import Link
+from bench.link.errors import LinkError
+from bench.link.transport import Transport, adopt_port
+
+_ROM_BAUDRATE = 115_200
+# Seconds for an answer to hello: of the bench's firmware, and of whatever may be on a board.
+_PATIENCE = 5.0
+_PATIENCE_WITH_ANY = 2.0
+# A thread that reads looks this often whether it should stop, in seconds.
+_LOOK = 0.05
+
+
+def use_link_serial(options: Any) -> Any:
+    """Make pytest-embedded create :class:`LinkSerial` where it would create ``IdfSerial``.
+
+    Args:
+        options: Value of the fixture ``_fixture_classes_and_options``: one object, or a tuple of
+            them with ``--count``.
+
+    Returns:
+        The same value.
+    """
+    for one in options if isinstance(options, tuple) else (options,):
+        if one.classes.get("serial") is IdfSerial:
+            one.classes["serial"] = LinkSerial
+    rfc2217.register()
+    return options
+
+
+_held: dict[str, BoardLock] = {}
+
+
+def hold_board(port: str) -> None:
+    """Lock a board for the rest of this session, or of this process if nobody releases it.
+
+    Raises:
+        BoardBusy: Another process has it; names that process.
+    """
+    if port not in _held:
+        lock = BoardLock(port)
+        lock.acquire()
+        _held[port] = lock
+
+
+def release_boards() -> None:
+    """Give free what :func:`hold_board` took; for the end of a session."""
+    while _held:
+        _held.popitem()[1].release()
+
+
+class LinkSerial(IdfSerial):  # type: ignore[misc]
+    """An ``IdfSerial`` whose port also carries the link.
+
+    Raises:
+        BenchError: The board cannot be reached, flashed, or does not run what was flashed.
+    """
+
+    LINK_BAUDRATE = 921_600
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take the arguments of ``IdfSerial``; connects, flashes if needed, and resets."""
+        self._link: Link | None = None
+        self._reader: _ConsoleReader | None = None
+        self.flashed = False
+        port = kwargs.get("port")
+        if port is not None and not port.endswith("*"):
+            hold_board(port)
+        try:
+            super().__init__(*args, **kwargs)
+        except (FatalError, OSError) as error:
+            raise explain(str(port), error) from error
+        hold_board(self.port)
+
+    @property
+    def link(self) -> Link:
+        """The link to the running firmware; opened when first asked for after a reset.
+
+        Raises:
+            LinkError: The board does not answer hello.
+        """
+        if self._link is None:
+            self._open_link(_PATIENCE)
+        assert self._link is not None
+        return self._link
+
+    def _open_link(self, patience: float) -> None:
+        self.stop_redirect_thread()
+        self.proc.baudrate = self.LINK_BAUDRATE
+        transport = _Borrowed(adopt_port(self.proc, self.port))
+        try:
+            self._link = Link(
+                transport,
+                baudrate=self.LINK_BAUDRATE,
+                console=self._q.put,
+                patience=patience,
+            )
+        except LinkError:
+            self.proc.baudrate = _ROM_BAUDRATE
+            raise
+
+    def start_redirect_thread(self) -> None:
+        """Pass on what the board prints, until the link is asked for and does that."""
+        if self._reader is None and self._link is None:
+            self._reader = _ConsoleReader(_Borrowed(adopt_port(self.proc, self.port)), self._q)
+
+    def stop_redirect_thread(self) -> bool:
+        """Leave the port alone; True if somebody was reading."""
+        was_reading = self._reader is not None or self._link is not None
+        if self._reader is not None:
+            self._reader.stop()
+            self._reader = None
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+            self.proc.baudrate = _ROM_BAUDRATE
+        return was_reading
+
+    def hard_reset(self) -> None:
+        """Restart the firmware by the board's lines; esptool would first talk to it for 3 s."""
+        was_reading = self.stop_redirect_thread()
+        line_reset(wiring_of(self.port)).pulse(self.proc)
+        if was_reading:
+            self.start_redirect_thread()
+
+    def flash(self, app: Any = None) -> None:
+        """Flash as ``IdfSerial`` does; a failure names its cause and leaves the board reset."""
+        try:
+            super().flash(app)
+        except (FatalError, OSError) as error:
+            self._reset_after_failure()
+            raise explain(self.port, error) from error
+        self.flashed = True
+
+    def _start(self) -> None:
+        self.hard_reset()
+        if self.skip_autoflash:
+            logging.info("Skipping auto flash...")
+            return
+        build = BuildFolder.read(Path(self.app.binary_path))
+        if self._running() == build.elf_hash and not self.erase_all:
+            logging.info("The board runs %s already, nothing to flash", build.elf_hash[:12])
+            return
+        self.flash()
+        running = self._running()
+        if running != build.elf_hash:
+            raise NotRunning(
+                f"{self.port}: {build.elf_hash[:12]} was written and verified, but the board "
+                f"{'says that it runs ' + running[:12] if running else 'does not answer'}: check "
+                "its boot pin, reset it, and look at what it prints"
+            )
+
+    def _running(self) -> str | None:
+        try:
+            if self._link is None:
+                self._open_link(_PATIENCE_WITH_ANY)
+            return str(self.link.hello.firmware)
+        except LinkError as error:
+            logging.info("The board does not say what it runs: %s", error)
+            return None
+
+    def _reset_after_failure(self) -> None:
+        try:
+            if not self.proc.is_open:
+                self.proc.open()
+            line_reset(wiring_of(self.port)).pulse(self.proc)
+        except (OSError, BenchError) as error:
+            logging.error("The board could not be reset: %s", error)
+
+
+class _ConsoleReader:
+    """Passes bytes on as soon as they come, in a thread."""
+
+    def __init__(self, transport: Transport, queue: Any) -> None:
+        self._transport = transport
+        self._queue = queue
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="board console", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return when the port is no longer read."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                data = self._transport.receive(_LOOK)
+            except LinkError as error:
+                logging.error("%s", error)
+                return
+            if data:
+                self._queue.put(data)
+
+
+class _Borrowed:
+    """A transport whose port stays open when it is closed."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.name = transport.name
+
+    def send(self, data: bytes) -> None:
+        self._transport.send(data)
+
+    def receive(self, timeout: float) -> bytes:
+        return self._transport.receive(timeout)
+
+    def wait(self, timeout: float) -> bool:
+        return self._transport.wait(timeout)
+
+    def drop_unsent(self) -> None:
+        self._transport.drop_unsent()
+
+    def close(self) -> None:
+        self._transport.drop_unsent()

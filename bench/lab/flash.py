@@ -1,0 +1,222 @@
+"""Puts firmware on a board, by esptool's Python API, if the board does not run it yet."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import serial
+
+from bench.errors import BenchError
+from bench.lab.chatter import Chatter, captured
+from bench.lab.flash_errors import NotRunning, WrongBoard, explain
+from bench.lab.image import BuildFolder
+from bench.lab.reset import line_reset
+from bench.lab.serial_port import open_serial
+from bench.lab.wiring import Wiring
+
+# What the board says it runs: the ELF hash in its hello, or None if it does not answer.
+Running = Callable[[], "str | None"]
+Progress = Callable[[int, int], None]
+
+_CONNECT_ATTEMPTS = 3
+_BEFORE = {Wiring.UART: "default-reset", Wiring.USB_JTAG: "usb-reset"}
+
+
+@dataclass(frozen=True)
+class FlashReport:
+    """What was done.
+
+    Attributes:
+        flashed: Whether anything was written; False if the board ran the firmware already.
+        elf_hash: Identity of the firmware.
+        mac: The board's MAC as read while flashing, None if nothing was flashed.
+        written: Bytes written.
+        seconds: Time it took.
+        retries: What esptool did over again without failing, one sentence each.
+        log: esptool's messages.
+    """
+
+    flashed: bool
+    elf_hash: str
+    mac: str | None = None
+    written: int = 0
+    seconds: float = 0.0
+    retries: tuple[str, ...] = ()
+    log: str = ""
+
+
+def ensure_flashed(
+    url: str,
+    build: BuildFolder,
+    running: Running,
+    *,
+    mac: str | None = None,
+    wiring: Wiring = Wiring.UART,
+    baudrate: int = 921_600,
+    progress: Progress | None = None,
+) -> FlashReport:
+    """Flash the board unless it says itself that it runs this very firmware.
+
+    Args:
+        url: The board's port; must be closed now and when ``running`` returns.
+        build: What should run.
+        running: Asks the board what it runs; called before and, if flashed, once more after.
+        mac: The board that is meant, None for whichever is there.
+        wiring: How the board is reset.
+        baudrate: Rate while flashing, of a UART.
+        progress: Called with (bytes written, bytes in all).
+
+    Raises:
+        FlashError: Of the kind that names the cause; the board was reset if that was possible.
+        PortUnavailable: The port cannot be opened.
+    """
+    if running() == build.elf_hash:
+        return FlashReport(False, build.elf_hash)
+    report = flash(url, build, mac=mac, wiring=wiring, baudrate=baudrate, progress=progress)
+    now = running()
+    if now != build.elf_hash:
+        said = f"says that it runs {now[:12]}" if now else "does not answer"
+        raise NotRunning(
+            f"{url}: {build.elf_hash[:12]} was written and verified, but the board {said}: check "
+            "its boot pin, reset it, and look at what it prints"
+        )
+    return report
+
+
+def flash(
+    url: str,
+    build: BuildFolder,
+    *,
+    mac: str | None = None,
+    wiring: Wiring = Wiring.UART,
+    baudrate: int = 921_600,
+    progress: Progress | None = None,
+) -> FlashReport:
+    """Flash the board, verify what was written, and reset it; see :func:`ensure_flashed`."""
+    started = time.monotonic()
+    sizes = [(offset, path.stat().st_size) for offset, path in build.files]
+    with captured(_steps(sizes, progress)) as chatter, open_serial(url) as port:
+        session = _Session(port, url, build, wiring, baudrate, chatter)
+        found = session.run(mac)
+    return FlashReport(
+        flashed=True,
+        elf_hash=build.elf_hash,
+        mac=found,
+        written=sum(size for _, size in sizes),
+        seconds=time.monotonic() - started,
+        retries=tuple(session.retries),
+        log=chatter.text,
+    )
+
+
+def read_mac(url: str, wiring: Wiring = Wiring.UART) -> str:
+    """Return the MAC of the ESP32-S3 at ``url`` as ``aa:bb:cc:dd:ee:ff``; the board is reset."""
+    with captured() as chatter, open_serial(url) as port:
+        return _Session(port, url, None, wiring, 0, chatter).run(None)
+
+
+class _Session:
+    """One visit to the board's loader, which always ends with a reset."""
+
+    def __init__(
+        self,
+        port: serial.Serial,
+        url: str,
+        build: BuildFolder | None,
+        wiring: Wiring,
+        baudrate: int,
+        chatter: Chatter,
+    ) -> None:
+        self._port = port
+        self._url = url
+        self._build = build
+        self._wiring = wiring
+        self._baudrate = baudrate
+        self._chatter = chatter
+        self.retries: list[str] = []
+
+    def run(self, mac: str | None) -> str:
+        """Check the board, write to it if there is a build, reset it, and return its MAC."""
+        from esptool.util import FatalError
+
+        try:
+            found = self._visit(mac)
+            line_reset(self._wiring).pulse(self._port)
+            return found
+        except (FatalError, OSError) as error:
+            raise self._with_reset(explain(self._url, error)) from error
+        except BenchError as error:
+            raise self._with_reset(error) from error.__cause__
+        except BaseException:  # Ctrl-C, too, must not leave the board in its loader
+            self._try_reset()
+            raise
+
+    def _visit(self, mac: str | None) -> str:
+        from esptool import cmds
+        from esptool.targets import CHIP_DEFS
+
+        esp = CHIP_DEFS[self._build.chip if self._build else "esp32s3"](self._port)
+        esp.connect(_BEFORE[self._wiring], _CONNECT_ATTEMPTS)
+        found = bytes(esp.read_mac()).hex(":")
+        if mac is not None and found != mac.lower():
+            raise WrongBoard(
+                f"{self._url}: this is board {found}, not {mac.lower()}; nothing was written: "
+                "correct the port or the board's entry in the inventory"
+            )
+        if self._build is not None:
+            esp = cmds.run_stub(esp)
+            if self._wiring is Wiring.UART:
+                esp.change_baud(self._baudrate)
+            cmds.attach_flash(esp)
+            self._write(esp, self._build)
+        return found
+
+    def _write(self, esp: Any, build: BuildFolder) -> None:
+        from esptool import cmds
+
+        # esptool mentions the repetition of a block in its trace only.
+        esp.trace = self._trace
+        cmds.write_flash(esp, [(offset, str(path)) for offset, path in build.files])
+        if "Lost connection, retrying" in self._chatter.text:
+            self.retries.append(
+                "the connection was lost while writing; connected again and rewrote"
+            )
+
+    def _trace(self, message: str, newline: bool = False) -> None:
+        if "retrying with" in message:
+            self.retries.append("a block was not acknowledged and was sent again")
+
+    def _with_reset(self, error: BenchError) -> BenchError:
+        if self._try_reset():
+            return error
+        return type(error)(f"{error}; it could not be reset either, power it off and on")
+
+    def _try_reset(self) -> bool:
+        try:
+            if not self._port.is_open:  # esptool closes it when connecting fails
+                self._port.open()
+            line_reset(self._wiring).pulse(self._port)
+        except (OSError, BenchError):
+            return False
+        return True
+
+
+def _steps(sizes: list[tuple[int, int]], progress: Progress | None) -> Callable[[str], None] | None:
+    """Turn esptool's labels, "Writing at 0x00014000", into bytes written so far."""
+    if progress is None:
+        return None
+    total = sum(size for _, size in sizes)
+
+    def step(label: str) -> None:
+        match = re.search(r"Writing at (0x[0-9a-f]+)", label)
+        if match is None:
+            return
+        address = int(match[1], 16)
+        done = sum(min(size, max(0, address - offset)) for offset, size in sizes)
+        progress(done, total)
+
+    return step

@@ -1,0 +1,452 @@
+"""Requests and replies over a line that may lose, damage, repeat or delay any of them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from bench.link.errors import (
+    DeviceRebooted,
+    DeviceRefused,
+    DeviceSilent,
+    LinkError,
+    ProtocolMismatch,
+)
+from bench.link.framing import Decoder, Frame, encode, wire_size
+from bench.link.messages import HostCounters
+from bench.link.protocol import (
+    HELLO_REPLY,
+    MAX_WINDOW,
+    REPLY,
+    SEQUENCE_WINDOW,
+    UNKNOWN_SESSION_REPLY,
+    VERSION,
+    Status,
+    Type,
+)
+from bench.link.transport import Transport
+from bench.link.waiting import LossRate, RoundTrip, deadline_seconds, line_seconds
+
+# Seconds without one good frame, beyond what the line needs, after which a device is given up.
+_SILENCE = 2.0
+# After this many quiet seconds, half a frame will not be completed any more.
+_GIVE_UP_FRAME = 0.5
+# While a device works it should not be disturbed: first question after this, then twice as long.
+_FIRST_POLL = 0.25
+_LONGEST_POLL = 2.0
+# HELLO is repeated from the first to the second interval while a board boots.
+_HELLO_INTERVAL = (0.05, 0.5)
+_IDLE = 0.05
+# Payload bytes beside the data of a chunk, at most.
+_FIELDS = 1024
+
+
+@dataclass(slots=True)
+class Request:
+    """One request and what it costs.
+
+    Attributes:
+        type: What is asked.
+        payload: Its fields and data.
+        answer: Payload bytes of the reply, for the line's time.
+        work: Seconds the device may need before it answers.
+        tag: The caller's own number for it.
+        data: Bytes of data it moves either way.
+        split: Returns requests that do the same in pieces of the line's present best chunk; for
+            requests that may be done twice in one run.
+    """
+
+    type: Type
+    payload: bytes
+    answer: int = 0
+    work: float = 0.0
+    tag: int = 0
+    data: int = 0
+    split: Callable[[], Iterable[Request]] | None = None
+
+    @property
+    def wire_size(self) -> int:
+        """Wire bytes of request and reply together, at most."""
+        return wire_size(len(self.payload)) + wire_size(self.answer)
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A request under way. ``orders`` holds the place of each of its sends among all sends."""
+
+    request: Request
+    sequence: int
+    size: int
+    orders: list[int] = field(default_factory=list)
+    sent: list[float] = field(default_factory=list)
+    patience: list[float] = field(default_factory=list)
+    due: float = 0.0
+    poll: float = 0.0
+
+    @property
+    def working(self) -> bool:
+        return self.poll > 0
+
+    def splits_at(self, chunk: int) -> bool:
+        """Whether it had better be split: lost twice, and much larger than the best chunk."""
+        return (
+            self.request.split is not None
+            and len(self.orders) > 1
+            and self.request.data >= 2 * chunk
+        )
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """The reply to HELLO: what a session is made of."""
+
+    boot_id: int
+    next_session: int
+    chunk: int
+    window: int
+    description_bytes: int
+
+
+class Exchange:
+    """One session with a device. Thread-safe; console text is read between requests as well."""
+
+    def __init__(
+        self, transport: Transport, baudrate: int, console: Callable[[bytes], None]
+    ) -> None:
+        """Use ``transport``; ``console`` gets text from the caller's or a reading thread."""
+        self.name = transport.name
+        self._transport = transport
+        self._baudrate = baudrate
+        self._decoder = Decoder(console)
+        self._lock = threading.RLock()
+        self._session = 0
+        self._boot_id = 0
+        self._sequence = 1
+        self._window = 1
+        self._sends = 0
+        self._in_flight = 0  # wire bytes, both ways
+        self._resends = 0
+        self._duplicates = 0
+        self._round_trip = RoundTrip()
+        self._loss = LossRate()
+        self._largest_chunk = 1
+        self._last_byte = time.monotonic()
+        self._gone: LinkError | None = None
+        self._closing = False
+        self._reader = threading.Thread(target=self._read_idle, name="link console", daemon=True)
+        self._reader.start()
+
+    @property
+    def counters(self) -> HostCounters:
+        """The host's view of the line."""
+        seen = self._decoder.counters
+        return HostCounters(
+            seen.frames, seen.bad_frames, self._resends, self._duplicates, seen.text_bytes
+        )
+
+    def close(self) -> None:
+        """Close the line; console text that arrived before is delivered."""
+        if self._closing:
+            return
+        self._closing = True
+        if threading.current_thread() is not self._reader:
+            self._reader.join()
+        with self._lock:
+            if self._gone is None:
+                with contextlib.suppress(LinkError):
+                    self._take(0)
+                self._decoder.give_up()
+            self._transport.close()
+
+    @property
+    def chunk(self) -> int:
+        """How much data the next WRITE or READ had best carry: less on a bad line."""
+        return self._loss.best_chunk(self._largest_chunk)
+
+    def greet(self, seconds: float) -> Greeting:
+        """Find the device and open a session.
+
+        Raises:
+            DeviceSilent: Nothing that speaks the protocol answers within ``seconds``.
+            ProtocolMismatch: It speaks another version.
+        """
+        with self._lock:
+            self._check_open()
+            start = time.monotonic()
+            text_before = self._decoder.counters.text_bytes
+            bad_before = self._decoder.counters.bad_frames
+            first = nonce = random.SystemRandom().getrandbits(30)
+            session = 0
+            greeting: Greeting | None = None
+            interval, due = _HELLO_INTERVAL[0], start
+            while (now := time.monotonic()) < start + seconds:
+                if now >= due:
+                    nonce += 1
+                    type_ = Type.OPEN if greeting else Type.HELLO
+                    self._transport.drop_unsent()
+                    self._transport.send(encode(type_, session, nonce, b""))
+                    due = now + interval + self._round_trip.timeout
+                    interval = min(2 * interval, _HELLO_INTERVAL[1])
+                for frame in self._take(min(due, start + seconds) - now):
+                    if frame.version != VERSION:
+                        raise self._mismatch(frame)
+                    if not first < frame.sequence <= nonce or frame.session != session:
+                        continue
+                    if frame.type == Type.HELLO | REPLY and frame.status == Status.OK:
+                        greeting = Greeting(*HELLO_REPLY.unpack_from(frame.payload))
+                        session, due = greeting.next_session, now
+                        interval = _HELLO_INTERVAL[0]
+                    elif greeting and frame.type == Type.OPEN | REPLY:
+                        if frame.status == Status.OK:
+                            self._session = session
+                            self._boot_id = greeting.boot_id
+                            self._sequence = 1
+                            self._window = max(1, min(greeting.window, MAX_WINDOW))
+                            self._largest_chunk = max(1, greeting.chunk)
+                            self._decoder.limit(greeting.chunk + _FIELDS)
+                            return greeting
+                        # Restarted between the two: begin again.
+                        session, greeting, due = 0, None, now
+            seen = self._decoder.counters
+            text, bad = seen.text_bytes - text_before, seen.bad_frames - bad_before
+            heard = f"{text} bytes of console text and {bad} damaged frames" if text or bad else ""
+            raise DeviceSilent(
+                f"{self.name}: no bench runner answers within {seconds:.1f} s "
+                f"({'only ' + heard if heard else 'not a byte'} came); is the firmware on it, "
+                f"and is {self._baudrate} its baud rate?"
+            )
+
+    def ping(self) -> None:
+        """Ask whether the session still stands: an empty request."""
+        self.run([Request(Type.OPEN, b"", answer=4)], "a ping")
+
+    def one(self, request: Request, what: str, seconds: float = 0.0) -> bytes:
+        """Send one request; return the reply's payload."""
+        answers: list[bytes] = []
+        self.run([request], what, seconds=seconds, reply=lambda _, data: answers.append(data))
+        return answers[0]
+
+    def run(
+        self,
+        requests: Iterable[Request],
+        what: str,
+        *,
+        seconds: float = 0.0,
+        reply: Callable[[int, bytes], None] | None = None,
+    ) -> None:
+        """Send requests, several in flight; each is acted on once, in any order.
+
+        Args:
+            requests: Taken one by one as the window allows.
+            what: For messages, such as "WRITE of 65,536 bytes".
+            seconds: Time all of it may take in the end.
+            reply: Called with the tag and reply payload of each request, in any order.
+
+        Raises:
+            DeviceSilent: No answer in time.
+            DeviceRefused: The device refused one.
+            DeviceRebooted: The device restarted since hello.
+            PortGone: The port closed.
+        """
+        with self._lock:
+            self._check_open()
+            try:
+                self._run(iter(requests), what, seconds, reply)
+            except BaseException:
+                # What is still under way must not be acted on later: make it stale.
+                self._sequence += SEQUENCE_WINDOW
+                self._transport.drop_unsent()
+                raise
+
+    def _run(
+        self,
+        requests: Iterator[Request],
+        what: str,
+        seconds: float,
+        reply: Callable[[int, bytes], None] | None,
+    ) -> None:
+        flights: dict[int, _Flight] = {}
+        start = heard = now = time.monotonic()
+        deadline = start + max(seconds, deadline_seconds(0, self._baudrate))
+        wake = deadline
+        pieces: deque[Request] = deque()
+        split = False
+        self._in_flight = 0
+        while True:
+            out: list[bytes] = []
+            if now >= wake:
+                for flight in list(flights.values()):
+                    if flight.due > now:
+                        continue
+                    self._resends += 1
+                    if flight.splits_at(self.chunk):
+                        assert flight.request.split is not None
+                        self._loss.failed(flight.request.data)
+                        pieces.extend(flight.request.split())
+                        del flights[flight.sequence]
+                        self._in_flight -= flight.size
+                        split = True
+                    else:
+                        out.append(self._send(flight, now))
+                wake = min((flight.due for flight in flights.values()), default=deadline)
+            while len(flights) < self._window and self._in_reach(flights):
+                request = pieces.popleft() if pieces else next(requests, None)
+                if request is None:
+                    break
+                flight = _Flight(request, self._sequence, request.wire_size)
+                flights[self._sequence] = flight
+                self._in_flight += flight.size
+                self._sequence += 1
+                out.append(self._send(flight, now))
+                wake = min(wake, flight.due)
+            if not flights:
+                if split:
+                    # Late copies of what was split must not be acted on after this.
+                    self._sequence += SEQUENCE_WINDOW
+                return
+            wake = min(wake, deadline)
+            if out:
+                self._transport.send(b"".join(out))
+            bad_frames = self._decoder.counters.bad_frames
+            frames = self._take(max(0.0, wake - now))
+            now = time.monotonic()
+            if self._decoder.counters.bad_frames > bad_frames:
+                heard = now  # damaged, but it answered
+            for frame in frames:
+                if frame.version != VERSION:
+                    raise self._mismatch(frame)
+                replied = flights.get(frame.sequence)
+                if (
+                    replied is None
+                    or frame.session != self._session
+                    or frame.type != replied.request.type | REPLY
+                    or frame.attempt >= len(replied.orders)
+                ):
+                    self._duplicates += 1
+                    continue
+                heard = now
+                if frame.status == Status.WORKING:
+                    replied.poll = replied.poll or _FIRST_POLL
+                    replied.due = now + replied.poll
+                    wake = min(wake, replied.due)
+                else:
+                    if frame.status != Status.OK:
+                        raise self._refusal(frame, what)
+                    del flights[frame.sequence]
+                    self._in_flight -= replied.size
+                    self._loss.arrived(replied.request.data)
+                    self._round_trip.sample(
+                        now - replied.sent[frame.attempt] - replied.patience[frame.attempt]
+                    )
+                    if reply is not None:
+                        reply(replied.request.tag, frame.payload)
+                # A line keeps order: what was sent before the copy that is answered here, and is
+                # not answered, is lost.
+                order = replied.orders[frame.attempt]
+                for flight in flights.values():
+                    if flight.orders[-1] < order and not flight.working:
+                        flight.due = wake = now
+                    elif len(flight.orders) == 1:
+                        break
+            if now >= deadline:
+                raise self._silence(what, now - start)
+            if now - heard > _SILENCE and self._is_silent(flights, now - heard):
+                raise self._silence(what, now - start)
+
+    def _is_silent(self, flights: dict[int, _Flight], quiet: float) -> bool:
+        """Whether that long without a frame is too long: not while the device works."""
+        patience = max((flight.patience[-1] for flight in flights.values()), default=0.0)
+        working = any(flight.working for flight in flights.values())
+        return not working and quiet > max(_SILENCE, 4 * self._round_trip.timeout) + patience
+
+    def _in_reach(self, flights: dict[int, _Flight]) -> bool:
+        """Whether the next request would leave the oldest in flight within the device's window."""
+        return self._sequence - next(iter(flights), self._sequence) < SEQUENCE_WINDOW
+
+    def _send(self, flight: _Flight, now: float) -> bytes:
+        request = flight.request
+        attempt = len(flight.orders)
+        self._sends += 1
+        flight.orders.append(self._sends)
+        flight.sent.append(now)
+        # All that is in flight stands before this one on the line.
+        size = self._in_flight
+        self._loss.sent(flight.size, lost=attempt > 0 and not flight.working)
+        patience = line_seconds(size, self._baudrate) + request.work
+        flight.patience.append(patience)
+        if flight.working:
+            flight.poll = min(2 * flight.poll, _LONGEST_POLL)
+            flight.due = now + flight.poll
+        else:
+            flight.due = now + patience + self._round_trip.retry(attempt)
+        return encode(
+            request.type, self._session, flight.sequence, request.payload, attempt=attempt & 0xFF
+        )
+
+    def _take(self, timeout: float) -> list[Frame]:
+        try:
+            data = self._transport.receive(timeout)
+        except LinkError as error:
+            self._gone = error
+            self._decoder.give_up()
+            raise
+        now = time.monotonic()
+        if data:
+            self._last_byte = now
+            return self._decoder.feed(data)
+        if self._decoder.pending and now - self._last_byte > _GIVE_UP_FRAME:
+            self._decoder.give_up()
+        return []
+
+    def _read_idle(self) -> None:
+        while not self._closing and self._gone is None:
+            arrived = self._transport.wait(_IDLE)
+            if self._closing or not (arrived or self._decoder.pending):
+                continue
+            with self._lock:
+                if self._gone is None:
+                    try:
+                        self._duplicates += len(self._take(0))
+                    except LinkError:
+                        return
+
+    def _check_open(self) -> None:
+        if self._gone is not None:
+            raise self._gone
+        if self._closing:
+            raise LinkError(f"{self.name}: the link is closed")
+
+    def _mismatch(self, frame: Frame) -> ProtocolMismatch:
+        return ProtocolMismatch(
+            f"{self.name}: the firmware speaks version {frame.version} of the protocol, this bench "
+            f"version {VERSION}; flash the firmware of this bench"
+        )
+
+    def _refusal(self, frame: Frame, what: str) -> LinkError:
+        if frame.status == Status.UNKNOWN_SESSION:
+            (boot_id,) = UNKNOWN_SESSION_REPLY.unpack_from(frame.payload)
+            if boot_id != self._boot_id:
+                return DeviceRebooted(f"{self.name}: the device restarted before {what} was done")
+            return LinkError(f"{self.name}: another program opened this board during {what}")
+        text = frame.payload.decode(errors="replace")
+        try:
+            name = Status(frame.status).name
+        except ValueError:
+            name = f"status {frame.status}"
+        return DeviceRefused(
+            f"{self.name}: the device refused {what}: {name}: {text}", frame.status, text
+        )
+
+    def _silence(self, what: str, elapsed: float) -> DeviceSilent:
+        seen = self.counters
+        lost = (
+            f" ({seen.bad_frames} damaged frames, {seen.resends} resends on this line so far)"
+            if seen.bad_frames or seen.resends
+            else ""
+        )
+        return DeviceSilent(f"{self.name}: no answer to {what} within {elapsed:.1f} s{lost}")

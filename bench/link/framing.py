@@ -1,0 +1,180 @@
+"""Frames on the wire, and the console text between them.
+
+A frame is a zero, the mark, the COBS code of header, payload and CRC-32, and a zero. Everything
+else is console text.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+from cobs import cobs
+
+from bench.link.protocol import CRC_BYTES, HEADER, MARK, VERSION
+
+_START = bytes([0, MARK])
+_CRC = struct.Struct("<I")
+_SMALLEST = HEADER.size + CRC_BYTES
+_LARGEST = HEADER.size + 0xFFFF + CRC_BYTES
+
+# In the wreck of a frame, what reads as text for this long is text that the device wrote into it
+# (a panic in mid-frame); random bytes look so less than once in a thousand frames.
+_SALVAGED = re.compile(
+    rb"(?:[\t\n\r\x1b\x20-\x7e]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}){16,}"
+)
+
+
+class Frame(NamedTuple):
+    """A frame whose CRC is right."""
+
+    version: int
+    type: int
+    attempt: int
+    status: int
+    session: int
+    sequence: int
+    payload: bytes
+
+
+def encode(
+    type_: int,
+    session: int,
+    sequence: int,
+    payload: bytes,
+    *,
+    attempt: int = 0,
+    status: int = 0,
+    version: int = VERSION,
+) -> bytes:
+    """Return the wire bytes of a frame; ``payload`` has at most 65,535 bytes."""
+    body = HEADER.pack(version, type_, attempt, status, session, sequence, len(payload)) + payload
+    return b"".join((_START, cobs.encode(body + _CRC.pack(crc32(body))), b"\0"))
+
+
+def wire_size(payload: int) -> int:
+    """Return the most wire bytes that a frame of ``payload`` bytes takes."""
+    body = _SMALLEST + payload
+    return len(_START) + body + body // 254 + 1 + 1
+
+
+@dataclass
+class FramingCounters:
+    """What a decoder has seen so far."""
+
+    frames: int = 0
+    bad_frames: int = 0
+    text_bytes: int = 0
+
+
+class Decoder:
+    """Splits a line's bytes into frames and console text, each handed on as soon as it is known.
+
+    Text goes to ``text`` in order and unchanged. All that is held back is a zero at the end of
+    the bytes seen so far (the next byte tells whether it starts a frame) and a frame under way.
+    """
+
+    def __init__(self, text: Callable[[bytes], None]) -> None:
+        """Start outside a frame."""
+        self.counters = FramingCounters()
+        self._text = text
+        self._held = b""
+        self._in_frame = False
+        self._after_frame = False
+        self._limit = wire_size(_LARGEST)
+
+    def limit(self, payload: int) -> None:
+        """Say the largest payload there is: a longer "frame" is known to be damaged at once."""
+        self._limit = wire_size(payload)
+
+    @property
+    def pending(self) -> bool:
+        """Whether bytes are held back."""
+        return bool(self._held)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take the line's next bytes; return the frames they complete."""
+        frames: list[Frame] = []
+        buffer = self._held + data if self._held else data
+        position = 0
+        while True:
+            if self._in_frame:
+                end = buffer.find(b"\0", position)
+                if end < 0:
+                    if len(buffer) - position > self._limit:
+                        self._wreck(buffer[position:])
+                        self._in_frame = False
+                        position = len(buffer)
+                    self._held = buffer[position:]
+                    return frames
+                frame = self._decode(buffer[position:end])
+                if frame is not None:
+                    frames.append(frame)
+                position = end + 1
+                self._in_frame = False
+                self._after_frame = True
+            if self._after_frame:
+                # The closing zero may be the next frame's first: that one's was lost, or this
+                # frame's end was and the next one's start ended it.
+                if position == len(buffer):
+                    self._held = b""
+                    return frames
+                self._after_frame = False
+                if buffer[position] == MARK:
+                    self._in_frame = True
+                    position += 1
+                    continue
+            start = buffer.find(_START, position)
+            if start < 0:
+                end = len(buffer) - (buffer[-1:] == b"\0")
+                self._emit(buffer[position:end])
+                self._held = buffer[max(position, end) :]
+                return frames
+            self._emit(buffer[position:start])
+            position = start + len(_START)
+            self._in_frame = True
+
+    def give_up(self) -> None:
+        """Stop waiting for the rest of what is held back: the line has been quiet for long.
+
+        A zero is text after all; a frame under way is damaged, and text in it is saved.
+        """
+        if self._in_frame:
+            self._wreck(self._held)
+            self._in_frame = False
+        else:
+            self._emit(self._held)
+        self._held = b""
+
+    def _decode(self, code: bytes) -> Frame | None:
+        try:
+            body = cobs.decode(code)
+        except cobs.DecodeError:
+            body = b""
+        if len(body) >= _SMALLEST:
+            end = len(body) - CRC_BYTES
+            version, type_, attempt, status, session, sequence, length = HEADER.unpack_from(body)
+            if (
+                length == end - HEADER.size
+                and crc32(memoryview(body)[:end]) == _CRC.unpack_from(body, end)[0]
+            ):
+                self.counters.frames += 1
+                return Frame(
+                    version, type_, attempt, status, session, sequence, body[HEADER.size : end]
+                )
+        self._wreck(code)
+        return None
+
+    def _wreck(self, code: bytes) -> None:
+        self.counters.bad_frames += 1
+        for text in _SALVAGED.findall(code):
+            self._emit(text)
+
+    def _emit(self, text: bytes) -> None:
+        if text:
+            self.counters.text_bytes += len(text)
+            self._text(text)

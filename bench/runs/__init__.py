@@ -1,0 +1,1 @@
+"""Runs cases on a board: streams inputs, starts kernels, fetches and judges outputs."""

@@ -1,0 +1,152 @@
+"""Cases as jobs: run once, run again if the board went down meanwhile, summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Protocol
+
+from bench.cases.kernel import KernelCase
+from bench.cases.program import ProgramCase
+from bench.link import Counters, DeviceRefused, Link, LinkError
+from bench.runs.kernels import VariantLost, run_kernel_case
+from bench.runs.programs import run_program_case
+from bench.runs.session import BoardSession
+from bench.store import CaseResult
+
+# A case that took the board down is tried once more; what it did both times is kept.
+_ATTEMPTS = 2
+
+
+class Job(Protocol):
+    """One case, ready to run on any link."""
+
+    @property
+    def name(self) -> str:
+        """The case's name."""
+        ...
+
+    def run(self, link: Link, attempt: int) -> list[CaseResult]:
+        """Run it; LinkError if the board went away or refused."""
+        ...
+
+    def failed(self, why: str, attempt: int) -> CaseResult:
+        """Return the result of an attempt that ended without outputs."""
+        ...
+
+
+@dataclass(frozen=True)
+class KernelJob:
+    """A kernel case with every variant the board has."""
+
+    case: KernelCase
+
+    @property
+    def name(self) -> str:
+        """The case's name."""
+        return self.case.name
+
+    def run(self, link: Link, attempt: int) -> list[CaseResult]:
+        """Run it."""
+        return run_kernel_case(link, self.case, attempt)
+
+    def failed(self, why: str, attempt: int) -> CaseResult:
+        """Return the result of an attempt that ended without outputs."""
+        return CaseResult(
+            name=self.name,
+            level="kernel",
+            group=self.case.group,
+            reference="integer",
+            verdict="error",
+            detail=why,
+            attempt=attempt,
+        )
+
+
+@dataclass(frozen=True)
+class ProgramJob:
+    """A model by one route, on each of its input sets."""
+
+    case: ProgramCase
+
+    @property
+    def name(self) -> str:
+        """The case's name."""
+        return self.case.name
+
+    def run(self, link: Link, attempt: int) -> list[CaseResult]:
+        """Run it; a board without a runtime cannot, and its result says so."""
+        if link.hello.programs is None:
+            why = "the firmware was built without ExecuTorch and runs no programs"
+            return [replace(self.failed(why, attempt), verdict="not-run")]
+        return run_program_case(link, self.case, attempt)
+
+    def failed(self, why: str, attempt: int) -> CaseResult:
+        """Return the result of an attempt that ended without outputs."""
+        complaint = self.case.complaint
+        return CaseResult(
+            name=self.case.model,
+            level="program",
+            group=self.case.model,
+            model=self.case.model,
+            route=self.case.route,
+            reference="runtime",
+            verdict="fail" if complaint else "error",
+            detail=f"{complaint}; {why}" if complaint else why,
+            attempt=attempt,
+        )
+
+
+def run_job(session: BoardSession, job: Job) -> Iterator[CaseResult]:
+    """Run one case, again on a revived board if it took the board down.
+
+    Yields every attempt's results, the failed attempts' too, each with what the line lost and
+    repeated meanwhile.
+
+    Raises:
+        BoardLost: The board did not come back.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            before = session.link.counters()
+            results = job.run(session.link, attempt)
+            line = _line_counters(before, session.link.counters())
+        except DeviceRefused as error:
+            # The board is well and said why; asking again would change nothing.
+            yield job.failed(str(error), attempt)
+            return
+        except LinkError as error:
+            death = session.board.post_mortem()
+            failed = job.failed(f"{error}; {death}" if death else str(error), attempt)
+            if isinstance(error, VariantLost):
+                failed = replace(failed, variant=error.variant)
+            # A line may fail on its own, but firmware that dies twice of one case dies of it.
+            yield replace(failed, verdict="fail") if death and attempt == _ATTEMPTS else failed
+            session.recover(error)
+        else:
+            yield from (replace(r, counters={**r.counters, "line": line}) for r in results)
+            return
+
+
+def _line_counters(before: Counters, after: Counters) -> dict[str, int]:
+    """Return what both ends counted in between."""
+    return {
+        f"{end}_{name}": count - getattr(getattr(before, end), name)
+        for end in ("device", "host")
+        for name, count in asdict(getattr(after, end)).items()
+    }
+
+
+def verdict(results: Sequence[CaseResult]) -> str:
+    """Sum results up: "fail" if a kernel was wrong, else "error" if a case never got a verdict.
+
+    A failed attempt that a later attempt of the same case made good is kept but does not count.
+    """
+    judged = {(r.name, r.route) for r in results if r.verdict in ("pass", "fail")}
+    if any(r.verdict == "fail" for r in results):
+        return "fail"
+    if not judged:
+        return "error"
+    if any(r.verdict == "error" and (r.name, r.route) not in judged for r in results):
+        return "error"
+    return "pass"

@@ -1,0 +1,179 @@
+"""One run on one board: the open session, the store's record of it, the results so far."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from bench.lab.build import HostBuild, build_host
+from bench.lab.find import find_board
+from bench.link import Hello
+from bench.paths import project_root
+from bench.runs.jobs import Job, run_job, verdict
+from bench.runs.session import BoardLost, BoardSession
+from bench.store import BoardInfo, CaseResult, RunBoardId, RunId, Store
+
+if TYPE_CHECKING:
+    from bench.link.fault_spec import FaultSpec
+
+_PACKAGES = ("esp-nn-bench", "torch", "executorch", "torchao", "numpy", "pyserial")
+
+# A board that every case takes down would cost a deadline, a reset and a second try a case.
+_PATIENCE = 3
+
+
+def results_folder() -> Path:
+    """Return where runs write unless told otherwise."""
+    return project_root() / "results"
+
+
+def _host() -> dict[str, object]:
+    return {
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "argv": sys.argv,
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
+    }
+
+
+class Run:
+    """A started board plus a store that keeps every attempt as soon as it is made."""
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        port: str | None = None,
+        native: Path | None = None,
+        results: Path | None = None,
+        faults: FaultSpec | None = None,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Find the board and open the store; entering the context starts the board.
+
+        Args:
+            target: Name of a board type.
+            port: Serial URL of a board that already runs the firmware.
+            native: C++ file to build in place of the native kernel (virtual board only).
+            results: Folder of the store.
+            faults: Faults to put on the line.
+            say: Takes a line for people about long work.
+
+        Raises:
+            BenchError: No such board, the firmware does not build, the folder is not writable.
+        """
+        self.results: list[CaseResult] = []
+        self.lost: BoardLost | None = None
+        self._native = native
+        self._say = say
+        self.store = Store.open(results or results_folder())
+        self.board = find_board(target, port, lambda: self.build)
+        self.session = BoardSession(self.board, faults=faults, console=self._console)
+        self._hello: Hello | None = None
+        self._took_down = 0
+        self._run: RunId | None = None
+        self._board: RunBoardId | None = None
+        self._early_console = b""
+
+    @functools.cached_property
+    def build(self) -> HostBuild:
+        """The host build: the virtual board's runner, and the kernels for the Python runtime."""
+        return build_host(self._native, progress=self._say)
+
+    def __enter__(self) -> Run:
+        """Start the board and note it in the store.
+
+        Raises:
+            BenchError: The board does not start or does not answer.
+        """
+        self.session.__enter__()
+        hello = self._hello = self.session.link.hello
+        self._run = self.store.begin_run("correctness", _host())
+        self._board = self.store.add_board(
+            self._run,
+            BoardInfo(
+                name=self.board.name,
+                target=hello.target,
+                url=self.board.url,
+                virtual=self.board.type.virtual,
+                board_id=hello.board["id"],
+                firmware=hello.firmware,
+                hello=asdict(hello),
+            ),
+        )
+        self._console(b"")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write the verdict, leave the board, close the store."""
+        try:
+            self.session.__exit__(None, None, None)
+            if self._run is not None:
+                interrupted = error is not None
+                self.store.finish_run(self._run, "interrupted" if interrupted else self.verdict)
+        finally:
+            self.store.close()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on all results so far: "pass", "fail" or "error"."""
+        so_far = verdict(self.results)
+        return "error" if self.lost is not None and so_far == "pass" else so_far
+
+    @property
+    def clock(self) -> str:
+        """What a tick of this board is, for people; says so if it is not a board's time."""
+        clock: dict[str, object] = self._hello.clock if self._hello else {}
+        unit = str(clock.get("unit", "ticks"))
+        return f"{unit} (virtual board)" if self.board.type.virtual else unit
+
+    def check(self, job: Job) -> list[CaseResult]:
+        """Run one case and keep what it gave; return the last attempt's results.
+
+        After the board was lost nothing is run any more: the case is noted as not run.
+        """
+        if self.lost is not None:
+            result = replace(job.failed(str(self.lost), 1), verdict="not-run")
+            self._keep(result)
+            return [result]
+        made: list[CaseResult] = []
+        resets = self.session.resets
+        try:
+            for result in run_job(self.session, job):
+                self._keep(result)
+                made.append(result)
+        except BoardLost as error:
+            self.lost = error
+        took_down = self.session.resets > resets and made[-1].verdict != "pass"
+        self._took_down = self._took_down + 1 if took_down else 0
+        if self._took_down == _PATIENCE and self.lost is None:
+            self.lost = BoardLost(
+                f"{_PATIENCE} cases in a row took board {self.board.name} down; the last one: "
+                f"{made[-1].detail}"
+            )
+        return [r for r in made if r.attempt == made[-1].attempt]
+
+    def _keep(self, result: CaseResult) -> None:
+        assert self._board is not None, "a run checks cases only while it is entered"
+        self.results.append(result)
+        self.store.add_result(self._board, result)
+
+    def _console(self, text: bytes) -> None:
+        """Keep what the board prints; what came before the store knew the board comes first."""
+        self._early_console += text
+        if self._board is not None and self._early_console:
+            self.store.add_console(self._board, self._early_console)
+            self._early_console = b""

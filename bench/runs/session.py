@@ -1,0 +1,132 @@
+"""A board with an open link, and its way back when it dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from bench.errors import BenchError
+from bench.lab.board import Board
+from bench.link import DeviceRebooted, Link, LinkError
+
+if TYPE_CHECKING:
+    from bench.link.fault_spec import FaultSpec
+    from bench.link.faults import FaultyLine
+
+
+class BoardLost(BenchError):
+    """The board does not answer, and a reset did not bring it back."""
+
+
+class BoardSession:
+    """Starts a board, opens its link, and resets it once when it stops answering."""
+
+    def __init__(
+        self,
+        board: Board,
+        *,
+        faults: FaultSpec | None = None,
+        console: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """Remember the board; entering the context starts it.
+
+        Args:
+            board: The board to talk to.
+            faults: If given, a line with these faults stands between the board and the link.
+            console: Receives what the board prints outside frames.
+        """
+        self.board = board
+        self.resets = 0
+        self._faults = faults
+        self._console = console
+        self._line: FaultyLine | None = None
+        self._link: Link | None = None
+
+    @property
+    def link(self) -> Link:
+        """The open link.
+
+        Raises:
+            BoardLost: There is none: the session was not entered, or the board is lost.
+        """
+        if self._link is None:
+            raise BoardLost(f"board {self.board.name}: no link is open")
+        return self._link
+
+    def __enter__(self) -> BoardSession:
+        """Start the board and wait for its hello.
+
+        Raises:
+            BenchError: It does not start, dies at once, or answers something else than hello.
+        """
+        try:
+            self.board.start()
+            self._connect()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the link and leave the board."""
+        self._leave()
+
+    def recover(self, cause: LinkError) -> None:
+        """Bring the board back after ``cause``: a fresh hello, if need be after a reset.
+
+        A board that restarted by itself only needs the hello. Any other is reset, once.
+
+        Raises:
+            BoardLost: It stays dead; says how it died, if that is known.
+        """
+        death = self.board.post_mortem()
+        why = f"{cause}; {death}" if death else str(cause)
+        if isinstance(cause, DeviceRebooted) or isinstance(cause.__cause__, DeviceRebooted):
+            try:
+                self.link.reconnect()
+                return
+            except LinkError:
+                pass  # it is not well after all
+        self._disconnect()
+        self.resets += 1
+        try:
+            self.board.reset()
+            self._connect()
+        except BenchError as error:
+            raise BoardLost(
+                f"board {self.board.name} is lost: {why}; after a reset: {error}"
+            ) from error
+
+    def _connect(self) -> None:
+        url = self.board.url
+        if self._faults is not None:
+            from bench.link.faults import FaultyLine
+
+            self._line = FaultyLine(url, self._faults)
+            url = self._line.__enter__().url
+        try:
+            self._link = Link.open(url, baudrate=self.board.type.baudrate, console=self._console)
+        except LinkError as error:
+            death = self.board.post_mortem()
+            self._disconnect()
+            if death is None:
+                raise
+            raise BenchError(f"board {self.board.name}: {death}") from error
+
+    def _disconnect(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        if self._line is not None:
+            self._line.__exit__(None, None, None)
+            self._line = None
+
+    def _leave(self) -> None:
+        self._disconnect()
+        self.board.stop()

@@ -1,0 +1,72 @@
+"""Boards and cases of the page, each once, by number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bench.store.history import CaseId
+from bench.store.results import BoardRow, Stored, Timing
+from bench.store.store import canonical, configuration
+
+
+class Index:
+    """Numbers things in the order they come, each once."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.items: list[Any] = []
+        self._at: dict[str, int] = {}
+
+    def of(self, key: str, item: Any) -> int:
+        """Return the number of `key`, adding `item` if it is new."""
+        if key not in self._at:
+            self._at[key] = len(self.items)
+            self.items.append(item)
+        return self._at[key]
+
+
+class Numbering:
+    """The page's boards and cases."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self.boards = Index()
+        self.cases = Index()
+
+    def board(self, board: BoardRow) -> int:
+        """Return a board's number."""
+        return self.boards.of(
+            f"{board.target}/{board.board_id}/{board.name}/{board.virtual}",
+            {
+                "name": board.name,
+                "target": board.target,
+                "id": board.board_id,
+                "virtual": board.virtual,
+                "url": board.url,
+                "firmware": board.firmware,
+                "run": board.run,
+                "about": board.hello.get("board", {}),
+                "config": configuration(board.hello),
+            },
+        )
+
+    def case(self, row: Stored | Timing) -> int:
+        """Return the number of a result's case."""
+        result = row.result
+        return self.case_id(
+            CaseId(
+                result.name,
+                result.level,
+                result.group,
+                result.variant,
+                result.route,
+                result.model,
+                canonical(result.params),
+            ),
+        )
+
+    def case_id(self, case: CaseId) -> int:
+        """Return a case's number."""
+        item = [case.name, case.group or case.name, case.variant or case.route or "", case.params]
+        return self.cases.of(json.dumps([item, case.model]), item)

@@ -1,0 +1,25 @@
+// The runner's programs on ExecuTorch, for ports that are linked with it.
+#pragma once
+
+#include "programs.h"
+
+namespace bench {
+
+class ExecutorchPrograms final : public Programs {
+ public:
+  explicit ExecutorchPrograms(ProgramRunner& runner) : runner_(runner) {}
+
+  ProgramRuntime runtime() override { return program_runtime(); }
+  int load(const uint8_t* pte, size_t size, const char* method, ProgramInfo* info) override {
+    return runner_.load(pte, size, method, info);
+  }
+  int execute(const uint8_t* const* inputs, uint8_t* const* outputs,
+              OperatorCounters* counters) override {
+    return runner_.execute(inputs, outputs, counters);
+  }
+
+ private:
+  ProgramRunner& runner_;
+};
+
+}  // namespace bench

@@ -1,0 +1,22 @@
+// Programs as the runner sees them; a firmware without a runtime for them has none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "program.h"
+
+namespace bench {
+
+class Programs {
+ public:
+  virtual ProgramRuntime runtime() = 0;
+  virtual int load(const uint8_t* pte, size_t size, const char* method, ProgramInfo* info) = 0;
+  virtual int execute(const uint8_t* const* inputs, uint8_t* const* outputs,
+                      OperatorCounters* counters) = 0;
+
+ protected:
+  ~Programs() = default;
+};
+
+}  // namespace bench

@@ -1,0 +1,53 @@
+"""The named cases: what becomes of each multiply, in the dialect and in the runtime."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from bench.espressif import EspTester
+from bench.espressif.multiply import EDGE_DIV, EDGE_MUL
+from bench.espressif.passes import EDGE_MUL_INT8
+from bench.espressif.testing import CASES, MultiplyCase
+from bench.espressif.testing.cases import OUT, X, dequantize, quantize
+
+# Here the product itself is wanted besides its int8 form, so the float multiply stays as well.
+KEPT = {"shared_float_consumer": 1}
+
+
+def test_names_are_unique() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: MultiplyCase, run_pte) -> None:
+    multiplies = case.lowered + len(case.reasons)
+    before = {EDGE_DIV if case.name.startswith("division") else EDGE_MUL: multiplies}
+    after = {
+        EDGE_MUL_INT8: case.lowered,
+        EDGE_MUL: len(case.reasons) + KEPT.get(case.name, 0),
+        EDGE_DIV: 0,
+    }
+    tester = EspTester.of_case(case, run_pte)
+    tester.test_dialect(before, after, qtol=case.qtol)
+    assert [m.reason for m in tester.report.portable] == list(case.reasons)
+    assert len(tester.report.lowered) == case.lowered
+    if case.runs:
+        tester.test_implementation(qtol=max(case.qtol, 1))
+
+
+def _gate(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    x = dequantize(x, *X)
+    return dequantize(quantize(x * x, *OUT), *OUT)
+
+
+def test_wrong_numbers_are_found(run_pte) -> None:
+    case = MultiplyCase("square", _gate, (torch.arange(-8, 8, dtype=torch.int8),), 1)
+
+    def off_by_one(pte, inputs):
+        return [output + 0.03 for output in run_pte(pte, inputs)]
+
+    with pytest.raises(AssertionError, match="board against dialect"):
+        EspTester.of_case(case, off_by_one).test_implementation()
+    with pytest.raises(AssertionError, match="Expected 2"):
+        EspTester.of_case(case).test_dialect({EDGE_MUL: 2}, {})
