@@ -10,12 +10,12 @@ import numpy as np
 
 from bench.cases.program import Array, ProgramCase, Reference, Route
 from bench.cases.runtime import Runtime, RuntimeDied
-from bench.espressif.models import Model, list_models, load_model
+from bench.espressif.models import Model, find_model, list_models, load_model
 
 if TYPE_CHECKING:
     from bench.espressif.export import ExportResult
 
-__all__ = ["list_models", "program_cases"]
+__all__ = ["find_model", "list_models", "program_cases"]
 
 # How many of a model's calibration inputs are run, and how many random sets beside them.
 _CALIBRATION_SETS = 3

@@ -48,7 +48,8 @@ def board() -> None:
     multiple=True,
     metavar="KIND[@AFTER][*TIMES]",
     help="What goes wrong: no-sync, silent, wrong-chip, wrong-mac; after AFTER flash blocks drop, "
-    "gone, mute, corrupt; after AFTER bytes to the application panic, hang.  May be repeated.",
+    "gone, mute, noise, corrupt; after AFTER bytes to the application panic, hang.  May be "
+    "repeated.",
 )
 def virtual_s3(
     port: int,

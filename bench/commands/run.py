@@ -63,10 +63,13 @@ def run(
     each kernel variant on every int8 pair and each model by every route, and compares with the
     references. Every attempt is kept in the store.
     """
+    from bench.cases.models import find_model
     from bench.lab.boards import board_type
     from bench.runs.run import Run
 
     board_type(target)
+    for model in models:
+        find_model(model)
     spec = None
     if faults:
         from bench.link.fault_spec import FaultSpec

@@ -115,12 +115,31 @@ class EspNNPartitioner(Partitioner):  # type: ignore[misc]
                 "call to_espnn_edge, or run EspPassManager over the Edge program first"
             )
         tags: dict[str, DelegationSpec] = {}
+        # These partitions do not depend on each other in a circle, but may join multiplies that
+        # have nothing to do with each other. Taking them apart again cannot make a circle.
         partitions = generate_partitions_from_list_of_nodes(
             exported_program.graph_module, op_support=_IsLowered()
         )
         for partition in partitions:
-            tag = f"espnn_{partition.id}"
-            tags[tag] = DelegationSpec(EspNNBackend.__name__, [])
-            for node in partition.nodes:
-                node.meta["delegation_tag"] = tag
+            for component in _components(list(partition.nodes)):
+                tag = f"espnn_{len(tags)}"
+                tags[tag] = DelegationSpec(EspNNBackend.__name__, [])
+                for node in component:
+                    node.meta["delegation_tag"] = tag
         return PartitionResult(exported_program, tags)
+
+
+def _components(nodes: list[Node]) -> list[list[Node]]:
+    """Split nodes into those that take each other's results, directly or over others."""
+    left = dict.fromkeys(nodes)
+    components = []
+    while left:
+        component = [next(iter(left))]
+        del left[component[0]]
+        for node in component:
+            neighbours = [n for n in (*node.all_input_nodes, *node.users) if n in left]
+            for neighbour in neighbours:
+                del left[neighbour]
+            component += neighbours
+        components.append(component)
+    return components

@@ -55,7 +55,7 @@ def load_model(name_or_path: str | Path) -> Model:
     Raises:
         BenchError: There is no such model, its file fails, or what it gives does not fit together.
     """
-    path = _find(str(name_or_path))
+    path = find_model(str(name_or_path))
     file = _import(path)
     for function in _FUNCTIONS:
         if not callable(getattr(file, function, None)):
@@ -90,7 +90,12 @@ def _folder() -> Path:
     return project_root() / "models"
 
 
-def _find(name_or_path: str) -> Path:
+def find_model(name_or_path: str) -> Path:
+    """Return the file of a model by its name in models/ or its path, without importing it.
+
+    Raises:
+        BenchError: There is no such model; names those there are.
+    """
     if name_or_path.endswith(".py") or "/" in name_or_path:
         path = Path(name_or_path)
         if not path.is_file():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from executorch.exir._program_utils import _get_updated_graph_signature
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.pass_base import ExportedProgramPassBase, ExportedProgramPassResult
 from executorch.exir.pass_manager import ExportedProgramPassManager
@@ -86,6 +87,11 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
             if replacement is not None:
                 self._replace(node, replacement, exported_program)
                 modified = True
+        if modified:
+            # A quantizer that was an output of the program has another name now.
+            exported_program._graph_signature = _get_updated_graph_signature(
+                exported_program.graph_signature, exported_program.graph_module
+            )
         return ExportedProgramPassResult(exported_program, modified)
 
     @staticmethod

@@ -24,6 +24,7 @@ from pytest_embedded_idf.serial import IdfSerial
 
 from bench.errors import BenchError
 from bench.lab import rfc2217
+from bench.lab.flash import read_mac
 from bench.lab.flash_errors import NotRunning, explain
 from bench.lab.image import BuildFolder
 from bench.lab.locks import BoardLock
@@ -87,6 +88,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
     """
 
     LINK_BAUDRATE = 921_600
+    skip_autoflash: bool
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Take the arguments of ``IdfSerial``; connects, flashes if needed, and resets."""
@@ -95,7 +97,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
         self.flashed = False
         port = kwargs.get("port")
         if port is not None and not port.endswith("*"):
-            hold_board(port)
+            _take_board(port)
         try:
             super().__init__(*args, **kwargs)
         except (FatalError, OSError) as error:
@@ -162,6 +164,12 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
             raise explain(self.port, error) from error
         self.flashed = True
 
+    def _post_init(self) -> None:
+        # What the board says counts, not pytest-embedded's memory of what this session flashed.
+        asked = self.skip_autoflash
+        super()._post_init()
+        self.skip_autoflash = asked and not self.erase_all
+
     def _start(self) -> None:
         self.hard_reset()
         if self.skip_autoflash:
@@ -196,6 +204,21 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
             line_reset(wiring_of(self.port)).pulse(self.proc)
         except (OSError, BenchError) as error:
             logging.error("The board could not be reset: %s", error)
+
+
+def _take_board(port: str) -> None:
+    """Lock a board and look at it once a session.
+
+    esptool leaves a chip of another kind in its loader and the port open; this look does not.
+    """
+    if port in _held:
+        return
+    hold_board(port)
+    try:
+        read_mac(port, wiring_of(port))
+    except BenchError:
+        _held.pop(port).release()
+        raise
 
 
 class _ConsoleReader:

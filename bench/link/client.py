@@ -56,7 +56,12 @@ _TRANSFER_TRIES = 3
 
 
 class Link:
-    """A session with a board. Use it as a context manager; requests may come from any thread."""
+    """A session with a board. Use it as a context manager; requests may come from any thread.
+
+    Attributes:
+        hello: What the board says of itself.
+        exchange: The requests underneath, for those who measure or test the line itself.
+    """
 
     def __init__(
         self,
@@ -77,7 +82,7 @@ class Link:
         """
         self._baudrate = baudrate
         self._patience = patience
-        self._exchange = Exchange(transport, baudrate, console or (lambda text: None))
+        self.exchange = Exchange(transport, baudrate, console or (lambda text: None))
         try:
             self.hello = self.reconnect()
         except BaseException:
@@ -120,15 +125,15 @@ class Link:
     @property
     def url(self) -> str:
         """The port's name."""
-        return self._exchange.name
+        return self.exchange.name
 
     def close(self) -> None:
         """Close the port; the device keeps its memory but this session is over."""
-        self._exchange.close()
+        self.exchange.close()
 
     def reconnect(self) -> Hello:
         """Say hello again and open a new session, as after ``DeviceRebooted``."""
-        greeting = self._exchange.greet(self._patience)
+        greeting = self.exchange.greet(self._patience)
         text = self._read_all(DESCRIPTION, 0, greeting.description_bytes, "hello")
         try:
             fields = json.loads(text)
@@ -142,7 +147,7 @@ class Link:
 
     def ping(self) -> None:
         """Make an empty round trip."""
-        self._exchange.ping()
+        self.exchange.ping()
 
     def write(self, memory: str, offset: int, data: bytes | bytearray | memoryview) -> None:
         """Write bytes and have the device confirm their CRC."""
@@ -150,7 +155,7 @@ class Link:
         what = f"WRITE of {len(data):,} bytes to {memory}+{offset}"
         view = memoryview(data).cast("B")
         for _ in range(_TRANSFER_TRIES):
-            self._exchange.run(
+            self.exchange.run(
                 self._write_requests(index, offset, view), what, seconds=self._deadline(len(view))
             )
             if self.crc32(memory, offset, len(view)) == crc32(view):
@@ -167,7 +172,7 @@ class Link:
         """Set ``size`` bytes to ``value``."""
         payload = FILL_REQUEST.pack(self._memory(memory, offset, size), offset, size, value)
         work = size * _SECONDS_A_BYTE
-        self._exchange.one(
+        self.exchange.one(
             Request(Type.FILL, payload, work=work),
             f"FILL of {size:,} bytes at {memory}+{offset}", self._deadline(0, work),
         )  # fmt: skip
@@ -219,7 +224,7 @@ class Link:
         )
         calls = 1 + request.warmup + request.samples
         work = calls * size * _SECONDS_AN_ELEMENT if seconds is None else seconds
-        answer = self._exchange.one(
+        answer = self.exchange.one(
             Request(Type.RUN_KERNEL, payload, answer=RUN_KERNEL_REPLY.size),
             f"RUN_KERNEL {request.kernel}/{request.variant}, {size:,} elements, {calls} calls",
             self._deadline(0, work),
@@ -235,7 +240,7 @@ class Link:
         """Load a program (.pte) that was written to a memory; it must stay there."""
         index = self._memory(memory, offset, size)
         payload = LOAD_PROGRAM_REQUEST.pack(index, offset, size) + method.encode()
-        answer = self._exchange.one(
+        answer = self.exchange.one(
             Request(Type.LOAD_PROGRAM, payload, answer=self.hello.chunk),
             f"LOAD_PROGRAM of {size:,} bytes", self._deadline(0, seconds),
         )  # fmt: skip
@@ -264,7 +269,7 @@ class Link:
             request.samples,
             *self._samples(request.sample_place, request.samples),
         ) + b"".join(PLACE.pack(*place) for place in places)
-        answer = self._exchange.one(
+        answer = self.exchange.one(
             Request(Type.EXECUTE, payload, answer=EXECUTE_REPLY.size),
             f"EXECUTE, {1 + request.warmup + request.samples} times", self._deadline(0, seconds),
         )  # fmt: skip
@@ -273,11 +278,11 @@ class Link:
 
     def counters(self) -> Counters:
         """Return both ends' counters."""
-        answer = self._exchange.one(
+        answer = self.exchange.one(
             Request(Type.COUNTERS, b"", answer=COUNTERS_REPLY.size), "COUNTERS"
         )
         fields: dict[str, Any] = COUNTERS_REPLY.unpack(answer)
-        return Counters(DeviceCounters(**fields), self._exchange.counters)
+        return Counters(DeviceCounters(**fields), self.exchange.counters)
 
     def reset(self) -> Hello:
         """Restart the device by command and greet it again.
@@ -286,7 +291,7 @@ class Link:
             LinkError: It says it did not restart.
         """
         before = self.hello.boot_id
-        self._exchange.one(Request(Type.RESET, b""), "RESET")
+        self.exchange.one(Request(Type.RESET, b""), "RESET")
         hello = self.reconnect()
         if hello.boot_id == before:
             raise LinkError(f"{self.url}: the device did not restart on RESET")
@@ -295,7 +300,7 @@ class Link:
     def _read_all(self, index: int, offset: int, size: int, what: str) -> bytes:
         for _ in range(_TRANSFER_TRIES):
             parts: dict[int, bytes] = {}
-            self._exchange.run(
+            self.exchange.run(
                 self._read_requests(index, offset, size), what,
                 seconds=self._deadline(size), reply=parts.__setitem__,
             )  # fmt: skip
@@ -307,7 +312,7 @@ class Link:
     def _crc32(self, index: int, offset: int, size: int, what: str) -> int:
         work = size * _SECONDS_A_BYTE
         payload = CRC32_REQUEST.pack(index, offset, size)
-        answer = self._exchange.one(
+        answer = self.exchange.one(
             Request(Type.CRC32, payload, answer=CRC32_REPLY.size, work=work),
             what, self._deadline(0, work),
         )  # fmt: skip
@@ -315,7 +320,7 @@ class Link:
 
     def _write_requests(self, index: int, offset: int, view: memoryview) -> Iterator[Request]:
         while view:
-            part = view[: self._exchange.chunk]
+            part = view[: self.exchange.chunk]
             yield Request(
                 Type.WRITE, WRITE_REQUEST.pack(index, offset) + part,
                 tag=offset, data=len(part),
@@ -326,7 +331,7 @@ class Link:
 
     def _read_requests(self, index: int, offset: int, size: int) -> Iterator[Request]:
         while size:
-            part = min(self._exchange.chunk, size)
+            part = min(self.exchange.chunk, size)
             yield Request(
                 Type.READ, READ_REQUEST.pack(index, offset, part),
                 answer=part, tag=offset, data=part,

@@ -42,6 +42,9 @@ _LONGEST_POLL = 2.0
 # HELLO is repeated from the first to the second interval while a board boots.
 _HELLO_INTERVAL = (0.05, 0.5)
 _IDLE = 0.05
+# Wire bytes of two frames without payload, at most.
+_FRAMES = 2 * wire_size(0) + 8
+_OK, _WORKING = int(Status.OK), int(Status.WORKING)
 # Payload bytes beside the data of a chunk, at most.
 _FIELDS = 1024
 
@@ -69,36 +72,44 @@ class Request:
     data: int = 0
     split: Callable[[], Iterable[Request]] | None = None
 
-    @property
-    def wire_size(self) -> int:
-        """Wire bytes of request and reply together, at most."""
-        return wire_size(len(self.payload)) + wire_size(self.answer)
 
-
-@dataclass(slots=True)
 class _Flight:
-    """A request under way. ``orders`` holds the place of each of its sends among all sends."""
+    """A request under way. ``sends`` holds, for each copy, its place among all sends, when it
+    was sent and the seconds that line and device were to take."""
 
-    request: Request
-    sequence: int
-    size: int
-    orders: list[int] = field(default_factory=list)
-    sent: list[float] = field(default_factory=list)
-    patience: list[float] = field(default_factory=list)
-    due: float = 0.0
-    poll: float = 0.0
+    __slots__ = ("due", "order", "poll", "request", "sends", "sequence", "size")
 
-    @property
-    def working(self) -> bool:
-        return self.poll > 0
+    def __init__(self, request: Request, sequence: int) -> None:
+        self.request = request
+        self.sequence = sequence
+        # Of request and reply together, on the wire.
+        self.size = len(request.payload) + request.answer + _FRAMES
+        self.sends: list[tuple[int, float, float]] = []
+        self.order = 0  # of the newest copy
+        self.due = 0.0
+        self.poll = 0.0  # seconds between questions, once the device said that it works
 
     def splits_at(self, chunk: int) -> bool:
         """Whether it had better be split: lost twice, and much larger than the best chunk."""
-        return (
-            self.request.split is not None
-            and len(self.orders) > 1
-            and self.request.data >= 2 * chunk
-        )
+        request = self.request
+        return request.split is not None and len(self.sends) > 1 and request.data >= 2 * chunk
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of one ``run``: what is to be sent, what is in flight, and until when."""
+
+    requests: Iterator[Request]
+    what: str
+    reply: Callable[[int, bytes], None] | None
+    start: float
+    deadline: float
+    heard: float  # when the last frame came
+    wake: float  # when the next copy is due, at the earliest
+    flights: dict[int, _Flight] = field(default_factory=dict)  # by sequence, oldest first
+    pieces: deque[Request] = field(default_factory=deque)  # of requests that were split
+    in_flight: int = 0  # wire bytes, both ways
+    split: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +133,7 @@ class Exchange:
         self.name = transport.name
         self._transport = transport
         self._baudrate = baudrate
+        self._byte_seconds = line_seconds(1, baudrate)
         self._decoder = Decoder(console)
         self._lock = threading.RLock()
         self._session = 0
@@ -129,7 +141,6 @@ class Exchange:
         self._sequence = 1
         self._window = 1
         self._sends = 0
-        self._in_flight = 0  # wire bytes, both ways
         self._resends = 0
         self._duplicates = 0
         self._round_trip = RoundTrip()
@@ -162,6 +173,11 @@ class Exchange:
                     self._take(0)
                 self._decoder.give_up()
             self._transport.close()
+
+    @property
+    def session(self) -> int:
+        """The open session's id."""
+        return self._session
 
     @property
     def chunk(self) -> int:
@@ -256,137 +272,131 @@ class Exchange:
         with self._lock:
             self._check_open()
             try:
-                self._run(iter(requests), what, seconds, reply)
+                now = time.monotonic()
+                deadline = now + max(seconds, deadline_seconds(0, self._baudrate))
+                self._run(_Run(iter(requests), what, reply, now, deadline, now, deadline))
             except BaseException:
                 # What is still under way must not be acted on later: make it stale.
                 self._sequence += SEQUENCE_WINDOW
                 self._transport.drop_unsent()
                 raise
 
-    def _run(
-        self,
-        requests: Iterator[Request],
-        what: str,
-        seconds: float,
-        reply: Callable[[int, bytes], None] | None,
-    ) -> None:
-        flights: dict[int, _Flight] = {}
-        start = heard = now = time.monotonic()
-        deadline = start + max(seconds, deadline_seconds(0, self._baudrate))
-        wake = deadline
-        pieces: deque[Request] = deque()
-        split = False
-        self._in_flight = 0
+    def _run(self, run: _Run) -> None:
+        now = run.start
+        seen = self._decoder.counters
         while True:
-            out: list[bytes] = []
-            if now >= wake:
-                for flight in list(flights.values()):
-                    if flight.due > now:
-                        continue
-                    self._resends += 1
-                    if flight.splits_at(self.chunk):
-                        assert flight.request.split is not None
-                        self._loss.failed(flight.request.data)
-                        pieces.extend(flight.request.split())
-                        del flights[flight.sequence]
-                        self._in_flight -= flight.size
-                        split = True
-                    else:
-                        out.append(self._send(flight, now))
-                wake = min((flight.due for flight in flights.values()), default=deadline)
-            while len(flights) < self._window and self._in_reach(flights):
-                request = pieces.popleft() if pieces else next(requests, None)
-                if request is None:
-                    break
-                flight = _Flight(request, self._sequence, request.wire_size)
-                flights[self._sequence] = flight
-                self._in_flight += flight.size
-                self._sequence += 1
-                out.append(self._send(flight, now))
-                wake = min(wake, flight.due)
-            if not flights:
-                if split:
-                    # Late copies of what was split must not be acted on after this.
-                    self._sequence += SEQUENCE_WINDOW
-                return
-            wake = min(wake, deadline)
+            out = self._resend_due(run, now) if now >= run.wake else []
+            self._fill_window(run, now, out)
+            if not run.flights:
+                break
             if out:
                 self._transport.send(b"".join(out))
-            bad_frames = self._decoder.counters.bad_frames
-            frames = self._take(max(0.0, wake - now))
+            bad_frames = seen.bad_frames
+            frames = self._take(max(0.0, min(run.wake, run.deadline) - now))
             now = time.monotonic()
-            if self._decoder.counters.bad_frames > bad_frames:
-                heard = now  # damaged, but it answered
+            if frames or seen.bad_frames > bad_frames:
+                run.heard = now  # a damaged frame is an answer, too
             for frame in frames:
-                if frame.version != VERSION:
-                    raise self._mismatch(frame)
-                replied = flights.get(frame.sequence)
-                if (
-                    replied is None
-                    or frame.session != self._session
-                    or frame.type != replied.request.type | REPLY
-                    or frame.attempt >= len(replied.orders)
-                ):
-                    self._duplicates += 1
-                    continue
-                heard = now
-                if frame.status == Status.WORKING:
-                    replied.poll = replied.poll or _FIRST_POLL
-                    replied.due = now + replied.poll
-                    wake = min(wake, replied.due)
-                else:
-                    if frame.status != Status.OK:
-                        raise self._refusal(frame, what)
-                    del flights[frame.sequence]
-                    self._in_flight -= replied.size
-                    self._loss.arrived(replied.request.data)
-                    self._round_trip.sample(
-                        now - replied.sent[frame.attempt] - replied.patience[frame.attempt]
-                    )
-                    if reply is not None:
-                        reply(replied.request.tag, frame.payload)
-                # A line keeps order: what was sent before the copy that is answered here, and is
-                # not answered, is lost.
-                order = replied.orders[frame.attempt]
-                for flight in flights.values():
-                    if flight.orders[-1] < order and not flight.working:
-                        flight.due = wake = now
-                    elif len(flight.orders) == 1:
-                        break
-            if now >= deadline:
-                raise self._silence(what, now - start)
-            if now - heard > _SILENCE and self._is_silent(flights, now - heard):
-                raise self._silence(what, now - start)
+                self._handle(run, frame, now)
+            if now >= run.deadline or (now - run.heard > _SILENCE and self._is_silent(run, now)):
+                raise self._silence(run.what, now - run.start)
+        if run.split:
+            # Late copies of what was split must not be acted on after this.
+            self._sequence += SEQUENCE_WINDOW
 
-    def _is_silent(self, flights: dict[int, _Flight], quiet: float) -> bool:
-        """Whether that long without a frame is too long: not while the device works."""
-        patience = max((flight.patience[-1] for flight in flights.values()), default=0.0)
-        working = any(flight.working for flight in flights.values())
-        return not working and quiet > max(_SILENCE, 4 * self._round_trip.timeout) + patience
+    def _resend_due(self, run: _Run, now: float) -> list[bytes]:
+        out: list[bytes] = []
+        for flight in list(run.flights.values()):
+            if flight.due > now:
+                continue
+            self._resends += 1
+            if flight.splits_at(self.chunk):
+                assert flight.request.split is not None
+                self._loss.failed(flight.request.data)
+                run.pieces.extend(flight.request.split())
+                self._land(run, flight)
+                run.split = True
+            else:
+                out.append(self._send(run, flight, now))
+        run.wake = min((flight.due for flight in run.flights.values()), default=run.deadline)
+        return out
 
-    def _in_reach(self, flights: dict[int, _Flight]) -> bool:
-        """Whether the next request would leave the oldest in flight within the device's window."""
-        return self._sequence - next(iter(flights), self._sequence) < SEQUENCE_WINDOW
+    def _fill_window(self, run: _Run, now: float, out: list[bytes]) -> None:
+        flights = run.flights
+        while len(flights) < self._window:
+            # The oldest in flight must stay within the device's window.
+            if flights and self._sequence - next(iter(flights)) >= SEQUENCE_WINDOW:
+                return
+            request = run.pieces.popleft() if run.pieces else next(run.requests, None)
+            if request is None:
+                return
+            flight = flights[self._sequence] = _Flight(request, self._sequence)
+            self._sequence += 1
+            run.in_flight += flight.size
+            out.append(self._send(run, flight, now))
+            if flight.due < run.wake:
+                run.wake = flight.due
 
-    def _send(self, flight: _Flight, now: float) -> bytes:
+    def _send(self, run: _Run, flight: _Flight, now: float) -> bytes:
         request = flight.request
-        attempt = len(flight.orders)
-        self._sends += 1
-        flight.orders.append(self._sends)
-        flight.sent.append(now)
+        attempt = len(flight.sends)
+        self._sends = flight.order = self._sends + 1
+        self._loss.sent(flight.size, lost=attempt > 0 and not flight.poll)
         # All that is in flight stands before this one on the line.
-        size = self._in_flight
-        self._loss.sent(flight.size, lost=attempt > 0 and not flight.working)
-        patience = line_seconds(size, self._baudrate) + request.work
-        flight.patience.append(patience)
-        if flight.working:
+        line = run.in_flight * self._byte_seconds + request.work
+        flight.sends.append((flight.order, now, line))
+        if flight.poll:
             flight.poll = min(2 * flight.poll, _LONGEST_POLL)
             flight.due = now + flight.poll
         else:
-            flight.due = now + patience + self._round_trip.retry(attempt)
+            flight.due = now + self._round_trip.retry(attempt, line)
         return encode(
             request.type, self._session, flight.sequence, request.payload, attempt=attempt & 0xFF
         )
+
+    def _handle(self, run: _Run, frame: Frame, now: float) -> None:
+        version, type_, attempt, status, session, sequence, payload = frame
+        if version != VERSION:
+            raise self._mismatch(frame)
+        flight = run.flights.get(sequence)
+        if (
+            flight is None
+            or session != self._session
+            or type_ != flight.request.type | REPLY
+            or attempt >= len(flight.sends)
+        ):
+            self._duplicates += 1
+            return
+        order, sent, line = flight.sends[attempt]
+        if status == _OK:
+            self._land(run, flight)
+            self._loss.arrived(flight.request.data)
+            self._round_trip.sample(now - sent - line)
+            if run.reply is not None:
+                run.reply(flight.request.tag, payload)
+        elif status == _WORKING:
+            flight.poll = flight.poll or _FIRST_POLL
+            flight.due = now + flight.poll
+        else:
+            raise self._refusal(frame, run.what)
+        # A line keeps order: what was sent before the copy that is answered here, and is not
+        # answered, is lost.
+        for other in run.flights.values():
+            if other.order < order and not other.poll:
+                other.due = run.wake = now
+            elif len(other.sends) == 1:
+                break  # it and all after it were sent later
+
+    def _land(self, run: _Run, flight: _Flight) -> None:
+        del run.flights[flight.sequence]
+        run.in_flight -= flight.size
+
+    def _is_silent(self, run: _Run, now: float) -> bool:
+        """Whether it is too long since the last frame: not while the device works."""
+        if any(flight.poll for flight in run.flights.values()):
+            return False
+        line = max((flight.sends[-1][2] for flight in run.flights.values()), default=0.0)
+        return now - run.heard > max(_SILENCE, 4 * self._round_trip.timeout) + line
 
     def _take(self, timeout: float) -> list[Frame]:
         try:

@@ -19,14 +19,18 @@ from bench.link.protocol import CRC_BYTES, HEADER, MARK, VERSION
 
 _START = bytes([0, MARK])
 _CRC = struct.Struct("<I")
+# The CRC-32 of anything followed by its own CRC-32.
+_CRC_OF_ALL = 0x2144DF1C
 _SMALLEST = HEADER.size + CRC_BYTES
 _LARGEST = HEADER.size + 0xFFFF + CRC_BYTES
 
-# In the wreck of a frame, what reads as text for this long is text that the device wrote into it
-# (a panic in mid-frame); random bytes look so less than once in a thousand frames.
-_SALVAGED = re.compile(
-    rb"(?:[\t\n\r\x1b\x20-\x7e]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}){16,}"
-)
+# In the wreck of a frame, lines of text are text that the device wrote into it: a panic in
+# mid-frame. The end of a line tells them from data, even from ramps through all byte values.
+_CHARACTER = rb"(?:[\t\r\x1b\x20-\x7e]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2})"
+_SALVAGED = re.compile(_CHARACTER + rb"{12,}\n(?:" + _CHARACTER + rb"|\n)*")
+
+_BEGUN = re.compile(_CHARACTER + rb"+\Z")
+_LONGEST_LINE = 256
 
 
 class Frame(NamedTuple):
@@ -52,8 +56,9 @@ def encode(
     version: int = VERSION,
 ) -> bytes:
     """Return the wire bytes of a frame; ``payload`` has at most 65,535 bytes."""
-    body = HEADER.pack(version, type_, attempt, status, session, sequence, len(payload)) + payload
-    return b"".join((_START, cobs.encode(body + _CRC.pack(crc32(body))), b"\0"))
+    header = HEADER.pack(version, type_, attempt, status, session, sequence, len(payload))
+    crc = _CRC.pack(crc32(payload, crc32(header)))
+    return b"".join((_START, cobs.encode(b"".join((header, payload, crc))), b"\0"))
 
 
 def wire_size(payload: int) -> int:
@@ -106,9 +111,8 @@ class Decoder:
                 end = buffer.find(b"\0", position)
                 if end < 0:
                     if len(buffer) - position > self._limit:
-                        self._wreck(buffer[position:])
-                        self._in_frame = False
-                        position = len(buffer)
+                        position = self._give_up_overlong(buffer, position)
+                        continue
                     self._held = buffer[position:]
                     return frames
                 frame = self._decode(buffer[position:end])
@@ -150,21 +154,32 @@ class Decoder:
             self._emit(self._held)
         self._held = b""
 
+    def _give_up_overlong(self, buffer: bytes, position: int) -> int:
+        """Leave a "frame" that is too long; return where text goes on."""
+        # A line of text that has only begun would not be found in the wreck.
+        tail = _BEGUN.search(buffer, max(position, len(buffer) - _LONGEST_LINE))
+        end = tail.start() if tail else len(buffer)
+        self._wreck(buffer[position:end])
+        self._in_frame = False
+        return end
+
     def _decode(self, code: bytes) -> Frame | None:
         try:
             body = cobs.decode(code)
         except cobs.DecodeError:
             body = b""
-        if len(body) >= _SMALLEST:
-            end = len(body) - CRC_BYTES
+        if len(body) >= _SMALLEST and crc32(body) == _CRC_OF_ALL:
             version, type_, attempt, status, session, sequence, length = HEADER.unpack_from(body)
-            if (
-                length == end - HEADER.size
-                and crc32(memoryview(body)[:end]) == _CRC.unpack_from(body, end)[0]
-            ):
+            if length == len(body) - _SMALLEST:
                 self.counters.frames += 1
                 return Frame(
-                    version, type_, attempt, status, session, sequence, body[HEADER.size : end]
+                    version,
+                    type_,
+                    attempt,
+                    status,
+                    session,
+                    sequence,
+                    body[HEADER.size : -CRC_BYTES],
                 )
         self._wreck(code)
         return None

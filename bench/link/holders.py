@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -18,10 +19,12 @@ def describe_holders(device: str) -> str:
 
 
 def _open_files(process: Path) -> list[str]:
-    try:
-        return [os.readlink(link) for link in (process / "fd").iterdir()]
-    except OSError:  # it ended, or belongs to somebody else
-        return []
+    files = []
+    with contextlib.suppress(OSError):  # it ended, or belongs to somebody else
+        for link in os.listdir(process / "fd"):
+            with contextlib.suppress(OSError):  # closed meanwhile
+                files.append(os.readlink(process / "fd" / link))
+    return files
 
 
 def _command(process: Path) -> str:

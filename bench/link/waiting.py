@@ -61,12 +61,17 @@ class RoundTrip:
             return _FIRST_TIMEOUT
         return min(max(_SHORTEST_TIMEOUT, self._mean + 4 * self._deviation), _LONGEST_TIMEOUT)
 
-    def retry(self, attempt: int) -> float:
-        """Seconds beyond the line's time for the copy number ``attempt`` of a request.
+    def retry(self, attempt: int, line: float) -> float:
+        """Seconds to wait for an answer to the copy number ``attempt`` of a request.
 
-        Losses on a serial line are noise, not congestion: the timer grows late and little.
+        Losses on a serial line are noise, not congestion: the timer grows late and little. But a
+        copy too many takes the line's time from others, so a slow line gets some slack.
+
+        Args:
+            attempt: 0 for the first copy.
+            line: Seconds that the line and the device's work take by calculation.
         """
-        return self.timeout * (2 if attempt > 2 else 1)
+        return 1.25 * line + self.timeout * (2 if attempt > 2 else 1)
 
 
 class LossRate:

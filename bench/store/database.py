@@ -83,7 +83,12 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         BenchError: Not writable, not ours, damaged, or written by a newer bench.
     """
     with one_line(path):
-        name = f"{path.absolute().as_uri()}?mode=ro" if read_only else str(path)
+        name = str(path)
+        if read_only:
+            # Where nothing can be written, a file in WAL mode opens only if SQLite is told that
+            # nobody else writes either; with a log beside it that would hide the log's results.
+            logged = Path(f"{path}-wal").exists()
+            name = f"{path.absolute().as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
         connection = sqlite3.connect(
             name,
             uri=read_only,

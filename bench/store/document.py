@@ -17,7 +17,7 @@ def run_document(
     run: RunRow, results: Sequence[Stored], timings: Iterable[Timing], gate: Sequence[Entry]
 ) -> dict[str, Any]:
     """Return the run; its verdict is that of the outputs, failed by a regression too."""
-    outputs = overall(stored.result for stored in results) if results else None
+    outputs = overall(s.result for s in results) if results or not gate else None
     timed = gate_verdict(gate) if gate else None
     return {
         "verdict": "fail" if "fail" in (outputs, timed) else outputs or timed,

@@ -17,8 +17,8 @@ class Requantizer {
   explicit Requantizer(const MulInt8Params& params)
       // A shift above 9 moves every p != 0 at least as far out of the int8 range as 9 does
       // (p * multiplier / 2^31 is 1/2 or more), so 9 gives the same int8 and keeps 64 bits enough.
-      : scale_(int64_t{params.multiplier} << std::clamp(params.shift, 0, 9)),
-        right_shift_(std::max(-params.shift, 0)),
+      : scale_(int64_t{params.multiplier} << std::clamp<int32_t>(params.shift, 0, 9)),
+        right_shift_(std::max<int32_t>(-params.shift, 0)),
         half_(right_shift_ > 0 ? int64_t{1} << (right_shift_ - 1) : 0),
         zero_point_(params.zero_point_out),
         min_(params.activation_min),

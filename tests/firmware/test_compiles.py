@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from firmware_kernels import FLAGS, HERE, compile_kernels, compiler
 
+from bench.lab.build import _find_tools
 from bench.paths import project_root
 
 FIRMWARE = project_root() / "firmware"
@@ -52,3 +53,21 @@ def test_kernels_run_clean_under_the_sanitizers(tmp_path: Path, level: str) -> N
     program = compile_kernels(tmp_path / "sanitized", level, *sanitizers, HERE / "sanitized.cpp")
     result = subprocess.run([program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_host_port_builds_without_warnings(tmp_path: Path) -> None:
+    """A kernel author's warnings are theirs to see; the firmware's own are errors here."""
+    tools = _find_tools()
+    build = tmp_path / "build"
+    subprocess.run(
+        [
+            *(tools.cmake, "-G", "Ninja", "-S", FIRMWARE / "ports" / "host", "-B", build),
+            f"-DCMAKE_MAKE_PROGRAM={tools.ninja}",
+            f"-DCMAKE_PREFIX_PATH={tools.executorch}",
+            "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    built = subprocess.run([tools.ninja, "-C", build], capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout

@@ -152,6 +152,12 @@ MALFORMED = {
         }.items()
         for value in values
     },
+    "an input is overwritten": (blob(out0=3, a1=3, out1=0), INVALID_PROGRAM),
+    "a value is defined twice": (blob(out0=3, a1=3, out1=3), INVALID_PROGRAM),
+    "an output is listed twice": (
+        struct.pack("<8I", 0x314E5345, 1, 2, 2, 4, 2, 3, 3) + GOOD[28:],
+        INVALID_PROGRAM,
+    ),
     # More values than the counts' product can hold, all of them consistent with each other.
     "huge inputs": (blob(inputs=2**31, values=2**31 + 2), INVALID_PROGRAM),
 }

@@ -8,11 +8,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from virtual_boards import is_free
+import pytest
+from esptool.targets import CHIP_DEFS
+from esptool.util import FatalError
+from pytest_embedded_idf.serial import IdfSerial
+from virtual_boards import answers_as_loader, is_free
 
 from bench.lab.build import build_host
+from bench.lab.chatter import captured
+from bench.lab.embedded import LinkSerial
+from bench.lab.flash_errors import BoardSilent
 from bench.lab.image import BuildFolder
 from bench.lab.locks import BoardLock
+from bench.lab.serial_port import open_serial
 from bench.lab.virtual_s3 import VirtualS3
 
 MakeBoard = Callable[..., VirtualS3]
@@ -98,6 +106,30 @@ def test_pytest_embedded_flashes_talks_and_fails(
     assert f"WrongChip: {wrong.url}: the chip there is an ESP32, not an ESP32-S3" in output
     assert wrong.wait_running()  # left reset
     assert f"WriteCorrupt: {corrupt.url}: the flash holds other data than was written" in output
+    assert not answers_as_loader(corrupt)
     assert f"BoardBusy: board {locked.url} is in use by process" in output
     assert locked.counters.downloads == 0
     assert all(is_free(each) for each in (board, wrong, corrupt, locked))
+
+
+def test_a_failed_connection_leaves_the_board_reset(
+    make_board: MakeBoard, build: BuildFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = make_board(flashed=build)
+
+    def fail(self: LinkSerial, app: object = None) -> None:
+        CHIP_DEFS["esp32s3"](self.proc).connect()
+        self.proc.close()  # as esptool does
+        raise FatalError("Failed to connect to ESP32-S3: No serial data received.")
+
+    monkeypatch.setattr(IdfSerial, "flash", fail)
+    serial = LinkSerial.__new__(LinkSerial)
+    serial.port = board.url
+    with (
+        captured(),
+        open_serial(board.url) as serial.proc,
+        pytest.raises(BoardSilent, match="nothing comes from the board"),
+    ):
+        serial.flash()
+    assert board.wait_running()
+    assert board.counters.downloads == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from esptool.util import FatalError
-from virtual_boards import fill, is_free
+from virtual_boards import answers_as_loader, fill, is_free
 
 from bench.errors import BenchError
 from bench.lab import flash_errors
@@ -239,6 +239,13 @@ def test_a_line_lost_once_is_reported(outcomes: dict[str, _Outcome], build: Buil
     assert _running(outcomes["drop@4"].board)() == build.elf_hash
 
 
+def test_a_block_sent_twice_is_reported(make_board: MakeBoard, build: BuildFolder) -> None:
+    board = make_board("noise@3*2")
+    report = flash(board.url, build)
+    assert report.retries == ("a block was not acknowledged and was sent again",) * 2
+    assert _running(board)() == build.elf_hash
+
+
 @pytest.mark.parametrize("fault", [None, "corrupt"])
 def test_esptool_prints_nothing(
     make_board: MakeBoard, build: BuildFolder, fault: str | None, capfd: pytest.CaptureFixture[str]
@@ -334,7 +341,4 @@ def test_ctrl_c_leaves_the_board_reset(make_board: MakeBoard, build: BuildFolder
         flash(board.url, build, progress=interrupt)
     assert board.counters.downloads == 1
     assert is_free(board)
-    with open_serial(board.url) as port:
-        port.write(b"\xc0\x00\x08\x24\x00\x00\x00\x00\x00" + bytes(36) + b"\xc0")  # SYNC
-        port.timeout = 0.3
-        assert b"\xc0\x01\x08" not in port.read(14)
+    assert not answers_as_loader(board)

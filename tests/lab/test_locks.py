@@ -78,11 +78,15 @@ def test_two_names_of_one_device_are_one_board(tmp_path: Path) -> None:
         BoardLock(str(tmp_path / "device"), folder=tmp_path / "locks").acquire()
 
 
-def test_a_released_board_can_be_taken_again(tmp_path: Path) -> None:
-    lock = BoardLock(_MAC, folder=tmp_path)
-    for _ in range(2):
-        with lock, pytest.raises(BoardBusy, match=f"in use by process {os.getpid()} "):
-            BoardLock(_MAC, folder=tmp_path).acquire()
+def test_a_released_board_can_be_taken_by_another(tmp_path: Path) -> None:
+    one, other = (BoardLock(_MAC, folder=tmp_path) for _ in range(2))
+    one.acquire()
+    with pytest.raises(BoardBusy, match=f"in use by process {os.getpid()} "):
+        other.acquire()
+    one.release()
+    one.release()  # does no harm
+    with other, pytest.raises(BoardBusy):
+        one.acquire()
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from esptool.targets import CHIP_DEFS
-from virtual_boards import banner, read_until
+from virtual_boards import answers_as_loader, banner, read_until
 
 from bench.lab.chatter import captured
 from bench.lab.image import BuildFolder
@@ -53,7 +53,7 @@ def test_the_watchdog_leaves_the_loader(make_board: MakeBoard, build: BuildFolde
     board = make_board(flashed=build)
     with captured(), open_serial(board.url) as port:
         CHIP_DEFS["esp32s3"](port).connect()
-    assert not board.wait_running(0)
+    assert answers_as_loader(board)
     Watchdog().reset(board.url)
     assert board.wait_running()
 

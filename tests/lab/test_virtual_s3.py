@@ -83,6 +83,24 @@ def test_an_application_that_ends_is_started_again(
         assert b"RTC_SW_CPU_RST" in read_until(port, banner(board, build))
 
 
+def test_a_reset_ends_an_application_that_ignores_its_line(
+    make_board: MakeBoard, build: BuildFolder, tmp_path: Path
+) -> None:
+    stubborn = tmp_path / "stubborn"
+    stubborn.write_text("#!/bin/sh\necho pid $$ is stubborn\nexec sleep 100\n")
+    stubborn.chmod(0o755)
+    board = make_board(flashed=build, runner=stubborn)
+    pids = []
+    with open_serial(board.url) as port:
+        for _ in range(2):
+            RtsDtr().pulse(port)
+            pids.append(read_until(port, b" is stubborn").split()[-3].decode())
+    assert pids[0] != pids[1]
+    assert not Path(f"/proc/{pids[0]}").exists()
+    board.close()
+    assert not Path(f"/proc/{pids[1]}").exists()
+
+
 # Its lines
 
 

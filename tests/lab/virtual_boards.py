@@ -45,6 +45,14 @@ def is_free(board: VirtualS3) -> bool:
         return client.recv(1) == b"\xff"  # a telnet command; an occupied port closes instead
 
 
+def answers_as_loader(board: VirtualS3) -> bool:
+    """Tell whether the board's serial loader runs: only that answers SYNC."""
+    sync = b"\xc0\x00\x08\x24\x00\x00\x00\x00\x00\x07\x07\x12\x20" + b"\x55" * 32 + b"\xc0"
+    with rfc2217.Serial(board.url, timeout=0.5) as port:
+        port.write(sync)
+        return port.read(3) == b"\xc0\x01\x08"
+
+
 @dataclass
 class Finished:
     """A program that ended."""

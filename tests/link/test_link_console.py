@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,12 +123,26 @@ def test_an_overlong_frame_is_given_up_at_once() -> None:
     assert b"".join(seen) == b"text again"
 
 
+def test_text_across_the_end_of_an_overlong_frame_is_whole() -> None:
+    for begun in range(1, 60):
+        seen: list[bytes] = []
+        decoder = Decoder(seen.append)
+        decoder.limit(100)
+        decoder.feed(b"\0\xc1" + b"\x02" * (140 - begun) + PANIC[:begun])
+        decoder.feed(PANIC[begun:])
+        decoder.feed(b"\0\xc1")  # only now, if at all, the rest of the line is known
+        decoder.give_up()
+        assert b"".join(seen).count(PANIC) == 1
+
+
 def test_damaged_data_is_no_console_text() -> None:
     seen: list[bytes] = []
     decoder = Decoder(seen.append)
     for n in range(200):
-        wire = bytearray(encode(4 | 0x80, 1, n, bytes((i * n + 7 * i) % 256 for i in range(1024))))
-        wire[200] ^= 1 if wire[200] != 1 else 2  # no zero: that would end the frame
+        ramp = bytes((i * n + 7 * i) % 256 for i in range(1024))
+        data = ramp if n % 2 else random.Random(n).randbytes(1024)
+        wire = bytearray(encode(4 | 0x80, 1, n, data))
+        wire[500] ^= 1 if wire[500] != 1 else 2  # no zero: that would end the frame
         decoder.feed(bytes(wire))
     assert decoder.counters.bad_frames >= 200
     assert b"".join(seen) == b""

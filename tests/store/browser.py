@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
 import time
@@ -26,6 +28,9 @@ _FLAGS = [
     "--remote-debugging-pipe",
 ]
 
+# Seconds of silence after which a page hangs: in a dialog, or in an endless loop.
+_SILENCE = 60
+
 
 class Browser:
     """One page of one Chromium; notes every console error and every request."""
@@ -42,21 +47,24 @@ class Browser:
         self._buffer = b""
 
     def __enter__(self) -> Browser:
-        # Chromium reads commands from its descriptor 3 and writes to 4, each ended by a NUL.
-        read_end, self._commands = os.pipe()
-        self._answers, write_end = os.pipe()
+        # Chromium reads commands from its descriptor 3 and writes to 4, each ended by a NUL. The
+        # pipes' ends are moved out of the way of these two first.
+        pipes = [*os.pipe(), *os.pipe()]
+        read_end, self._commands, self._answers, write_end = (
+            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in pipes
+        )
+        for end in pipes:
+            os.close(end)
+
+        def connect() -> None:
+            os.dup2(read_end, 3)
+            os.dup2(write_end, 4)
+
         self._process = subprocess.Popen(
-            [
-                "sh",
-                "-c",
-                f'exec "$@" 3<&{read_end} 4>&{write_end}',
-                "sh",
-                self._program,
-                *_FLAGS,
-                f"--user-data-dir={self._profile}",
-                "about:blank",
-            ],
-            pass_fds=(read_end, write_end),
+            [self._program, *_FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
+            preexec_fn=connect,
+            pass_fds=(3, 4),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -132,6 +140,8 @@ class Browser:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._answers], [], [], _SILENCE)
+            assert ready, f"Chromium has said nothing for {_SILENCE} s: {self.problems}"
             more = os.read(self._answers, 1 << 20)
             assert more, "Chromium ended"
             self._buffer += more

@@ -148,3 +148,17 @@ def test_no_drift_on_unchanged_nights_nor_on_improving_ones():
 def test_one_wild_night_is_no_drift():
     nights = [*steady(20), Point(1029.0, 5.0, 100)]
     assert drift(nights, judge(nights)) is None
+
+
+def test_a_rise_too_small_to_matter_is_no_drift():
+    nights = [Point(1000 + 0.2 * i, 5.0, 100) for i in range(60)]
+    assert drift(nights, judge(nights)) is None
+
+
+def test_a_rise_that_may_be_chance_is_no_drift():
+    # Theil-Sen finds 13 % in these ten nights, Mann-Kendall only two standard deviations.
+    medians = [100.0, 130, 90, 135, 95, 140, 100, 145, 105, 150]
+    nights = [Point(m, 0.1, 100) for m in medians]
+    found = [Judgement("ok")] * 10
+    assert drift(nights, found) is None
+    assert drift(sorted(nights, key=lambda p: p.median), found) is not None

@@ -25,20 +25,10 @@ from bench.store.results import (
     load_timings,
 )
 
-TABLES = [
-    "hosts",
-    "runs",
-    "run_ends",
-    "boards",
-    "firmware",
-    "run_boards",
-    "cases",
-    "attempts",
-    "numerics",
-    "counters",
-    "latency",
-    "console",
-]
+TABLES = {
+    *("hosts", "runs", "run_ends", "boards", "firmware", "run_boards", "cases", "attempts"),
+    *("numerics", "counters", "latency", "console"),
+}
 
 
 def start(store, info=None, kind="nightly"):
@@ -102,9 +92,9 @@ def test_nothing_can_be_changed_or_removed(tmp_path):
         store.add_latency(board, latency([5]))
         store.add_console(board, b"x")
         store.finish_run(run, "pass")
-        assert {r[0] for r in store.query("SELECT name FROM sqlite_master WHERE type='table'")} == {
-            *TABLES
-        }
+        assert {
+            r[0] for r in store.query("SELECT name FROM sqlite_master WHERE type='table'")
+        } == TABLES
         for table in TABLES:
             column = "run_id" if table == "run_ends" else "id"
             for change in (f"DELETE FROM {table}", f"UPDATE {table} SET {column} = 77"):
@@ -136,7 +126,7 @@ def test_threads_share_a_store(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        assert all(len(load_results(store, [b])) == 25 for b in boards_of(store, run))
+        assert [len(load_results(store, [b])) for b in boards_of(store, run)] == [25] * 4
 
 
 WRITER = """
@@ -177,7 +167,10 @@ def test_sudden_death_loses_nothing_that_was_stored(tmp_path):
     for _ in range(60):
         stored = int(process.stdout.readline())
     os.kill(process.pid, signal.SIGKILL)
-    stored += len(process.communicate()[0].splitlines())
+    stored += len(process.stdout.read().splitlines())
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
     assert stored >= 60
     assert count(tmp_path) in (stored, stored + 1)
     with Store.open(tmp_path) as store:
@@ -248,6 +241,32 @@ def test_a_migration_that_fails_changes_nothing(tmp_path, monkeypatch):
         assert store.query("SELECT count(*) FROM numerics")[0][0] == 1
 
 
+def test_two_benches_bring_a_store_up_to_date_at_once(tmp_path, monkeypatch):
+    path = tmp_path / "bench.sqlite"
+    real = database._version
+    calls = []
+
+    def other_bench_is_faster(connection, *arguments):
+        seen = real(connection, *arguments)
+        calls.append(seen)
+        if len(calls) == 1:
+            with monkeypatch.context() as patch:
+                patch.setattr(database, "_version", real)
+                Store.open(tmp_path).close()
+        elif len(calls) == 2:
+            # From here on nobody else may come in between.
+            other = sqlite3.connect(path, timeout=0)
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+            other.close()
+        return seen
+
+    monkeypatch.setattr(database, "_version", other_bench_is_faster)
+    with Store.open(tmp_path) as store:
+        start(store)
+    assert calls == [0, len(database.migrations())]
+
+
 def test_newer_schema_is_left_alone(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         version = add_version(patch, "CREATE TABLE more (id INTEGER);\n")
@@ -274,7 +293,7 @@ def test_files_of_something_else_are_left_alone(tmp_path):
 
 def test_folders_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BenchError, match="results folder .*file: .*choose another one"):
+    with pytest.raises(BenchError, match=r"results folder .*file: .*choose another one"):
         Store.open(tmp_path / "file")
     with pytest.raises(BenchError, match="results folder"):
         Store.open(tmp_path / "file" / "below")
@@ -283,26 +302,44 @@ def test_folders_that_cannot_be_written(tmp_path):
         Store.open(tmp_path)
 
 
-def test_a_store_nobody_may_write_can_be_read(tmp_path, monkeypatch):
-    with Store.open(tmp_path) as store:
+READER = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from synthetic import HOST
+from bench.store import Store, database
+from bench.store.results import boards_of, load_results
+# All modules are loaded while they can be: Python itself may lie where the other user cannot look.
+database.migrations()
+if os.geteuid() == 0:
+    os.setuid(65534)
+with Store.read(Path(sys.argv[1])) as store:
+    print(len(load_results(store, boards_of(store, 1))))
+    store.begin_run("nightly", HOST)
+"""
+
+
+def test_a_store_that_nobody_may_write_can_be_read(tmp_path):
+    folder = tmp_path / "results"
+    with Store.open(folder) as store:
         _, board = start(store)
         store.add_result(board, result())
-    real = sqlite3.connect
-
-    def refuse_writing(name, **options):
-        # Root may write anything, so permissions cannot tell.
-        connection = real(name, **options)
-        connection.execute("PRAGMA query_only = ON")
-        return connection
-
-    if os.geteuid() == 0:
-        monkeypatch.setattr(database.sqlite3, "connect", refuse_writing)
-    else:
-        (tmp_path / "bench.sqlite").chmod(0o444)
-    with Store.read(tmp_path) as store:
-        assert len(load_results(store, [board])) == 1
-        with pytest.raises(BenchError, match="not writable"):
-            store.begin_run("nightly", HOST)
+    (folder / "bench.sqlite").chmod(0o444)
+    folder.chmod(0o555)
+    # pytest's folders are for their owner alone, and root may write anything: another user reads.
+    for above in tmp_path.parents[:3]:
+        if above.owner() == folder.owner() and above.name.startswith(("pytest", "test_")):
+            above.chmod(0o755)
+    tmp_path.chmod(0o755)
+    try:
+        text = READER.format(tests=str(Path(__file__).parent))
+        ran = subprocess.run(
+            [sys.executable, "-c", text, str(folder)], capture_output=True, text=True
+        )
+    finally:
+        folder.chmod(0o755)
+    assert ran.stdout == "1\n", ran.stderr
+    assert "not writable: change its permissions" in ran.stderr.splitlines()[-1]
 
 
 def test_another_bench_that_hangs(tmp_path, monkeypatch):

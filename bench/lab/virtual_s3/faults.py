@@ -20,15 +20,22 @@ class FaultKind(enum.Enum):
     DROP = "drop"  # the connection is lost while flashing, and can be made again
     GONE = "gone"  # the connection is lost while flashing, for good
     MUTE = "mute"  # stops answering while flashing
+    NOISE = "noise"  # a block arrives damaged, which the loader notices
     CORRUPT = "corrupt"  # a flash cell keeps a wrong bit
     PANIC = "panic"  # the application crashes, prints its panic text and reboots
     HANG = "hang"  # the application stops, until the next reset
 
 
 # What `after` counts: blocks written to flash, or bytes the application received.
-_WHILE_FLASHING = {FaultKind.DROP, FaultKind.GONE, FaultKind.MUTE, FaultKind.CORRUPT}
+_WHILE_FLASHING = {
+    FaultKind.DROP,
+    FaultKind.GONE,
+    FaultKind.MUTE,
+    FaultKind.NOISE,
+    FaultKind.CORRUPT,
+}
 _IN_APPLICATION = {FaultKind.PANIC, FaultKind.HANG}
-_ONCE = {FaultKind.DROP, *_IN_APPLICATION}
+_ONCE = {FaultKind.DROP, FaultKind.NOISE, *_IN_APPLICATION}
 _SPEC = re.compile(r"([a-z-]+)(?:@(\d+))?(?:\*(\d+|always))?")
 
 

@@ -193,6 +193,8 @@ class Loader:
             raise _Failed(_Status.NOT_FLASHING)
         if self._misbehaves():
             return None
+        if self._faults.strikes(FaultKind.NOISE, self.blocks):
+            given ^= 0x01
         payload = self._payload(data, given)
         if self._write.inflate is not None:
             try:

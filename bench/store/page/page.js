@@ -97,7 +97,7 @@ function head() {
   const drifts = D.gate.filter((g) => g[7] !== null).length;
   const tile = (value, text, kind) =>
     $("tiles").append(el("div", { class: "tile" }, el("b", { class: kind }, whole.format(value)), el("span", {}, text)));
-  tile(bad, `of ${whole.format(all)} comparisons not right`, bad ? "fail" : "pass");
+  tile(bad, `of ${whole.format(all)} comparisons not right`, bad ? "fail" : all ? "pass" : "");
   tile(gate.regression || 0, "regressions tonight", gate.regression ? "fail" : "");
   tile(drifts, "slow drifts", drifts ? "error" : "");
   tile(gate.improved || 0, "improved", gate.improved ? "pass" : "");
@@ -306,10 +306,11 @@ function latency() {
     shown.forEach(([, c, unit, elements, min, median, mad, p95, max, count, cold, v], i) => {
       const middle = top + row * i + (narrow ? 27 : row / 2), ink = colour(kinds.indexOf(D.cases[c][2]));
       const hint = `${caseLabel(c)} ${D.cases[c][3]}\nmin ${number.format(min)}, median ${number.format(median)}, MAD ${number.format(mad)}, p95 ${number.format(p95)}, max ${number.format(max)} ${unit}; ${count} samples; ${number.format(median / elements)} ${unit} an element`;
-      const name = caseLabel(c), fits = narrow ? Math.floor(width / 6.2) : 48;
-      const said = v === "pass" ? name : `${name} (output wrong)`;
+      const fits = narrow ? Math.floor(width / 6.2) : 48;
+      const tail = (D.cases[c][2] ? ` [${D.cases[c][2]}]` : "") + (v === "pass" ? "" : " (output wrong)");
+      const start = D.cases[c][0].length + tail.length > fits ? D.cases[c][0].slice(0, Math.max(8, fits - tail.length - 1)) + "…" : D.cases[c][0];
       chart.append(
-        mark("text", { class: "label", x: narrow ? 0 : left - 6, y: narrow ? middle - 13 : middle + 4, "text-anchor": narrow ? "start" : "end" }, said.length > fits ? said.slice(0, fits - 1) + "…" : said, hint),
+        mark("text", { class: "label", x: narrow ? 0 : left - 6, y: narrow ? middle - 13 : middle + 4, "text-anchor": narrow ? "start" : "end" }, start + tail, hint),
         mark("line", { x1: x(min), x2: x(p95), y1: middle, y2: middle, stroke: ink, "stroke-width": 1.5 }),
         mark("rect", { class: "mark", x: x(median - mad), width: Math.max(3, x(median + mad) - x(median - mad)), y: middle - 6, height: 12, rx: 2, fill: ink }, "", hint),
         mark("circle", { class: "mark", cx: x(max), cy: middle, r: 2, fill: ink }, "", hint),

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "executorch_programs.h"
 #include "firmware_build.h"
 #include "host_port.h"
+#include "host_programs.h"
 #include "runner.h"
 
 namespace {
@@ -23,8 +23,6 @@ constexpr char kRestarted[] = "BENCH_RUNNER_RESTARTED";  // the client's descrip
 constexpr char kListener[] = "BENCH_RUNNER_LISTENER";
 
 bench::RunnerStorage<kChunk> storage;
-alignas(64) uint8_t method_pool[1024 * 1024];
-alignas(64) uint8_t planned_pool[4 * 1024 * 1024];
 
 char** arguments;
 pid_t parent;
@@ -63,10 +61,7 @@ void die_with_parent() {
 void serve(int in, int out, bool restarted) {
   bench::Line line(in, out);
   bench::HostPort port(line, restarted ? "reset by command" : "power on", restart);
-  bench::ProgramRunner program_runner(method_pool, sizeof method_pool, planned_pool,
-                                      sizeof planned_pool);
-  bench::ExecutorchPrograms programs(program_runner);
-  bench::Runner runner(port, &programs, storage);
+  bench::Runner runner(port, bench::host_programs(), storage);
   constexpr char kReady[] = "bench runner " BENCH_FIRMWARE_HASH " ready\r\n";
   port.write(reinterpret_cast<const uint8_t*>(kReady), sizeof kReady - 1);
   runner.run();

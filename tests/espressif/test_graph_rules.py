@@ -1,0 +1,304 @@
+"""The graph around a lowered multiply: who takes its result, and what stays."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from executorch.exir.dialects._ops import ops as exir_ops
+from torch.export import export
+
+from bench.errors import BenchError
+from bench.espressif import AtenToEspPass, EspPassManager, Reason, report_of, to_espnn_edge
+from bench.espressif.edge import to_portable_edge
+from bench.espressif.passes import EDGE_MUL_INT8
+from bench.espressif.testing.cases import OUT, X, Y, dequantize, quantize
+
+Q = exir_ops.edge.quantized_decomposed.quantize_per_tensor.default
+DQ = exir_ops.edge.quantized_decomposed.dequantize_per_tensor.default
+MUL = exir_ops.edge.aten.mul.Tensor
+RELU = exir_ops.edge.aten.relu.default
+MID = (0.12, 0)
+
+A = torch.arange(-128, 128, dtype=torch.int8).reshape(16, 16)
+B = A.t().contiguous()
+
+
+def lower(function, *inputs: torch.Tensor, buffers: dict[str, torch.Tensor] | None = None):
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            for name, value in (buffers or {}).items():
+                self.register_buffer(name, value)
+
+        def forward(self, *args):
+            return function(self, *args)
+
+    program = export(Model(), inputs)
+    return to_espnn_edge(program, use_operator_library=True), program
+
+
+def counts(edge, method: str = "forward") -> Counter:
+    nodes = edge.exported_program(method).graph.nodes
+    return Counter(node.target for node in nodes if node.op == "call_function")
+
+
+def near(got: torch.Tensor, want: torch.Tensor, step: float) -> None:
+    assert float((got - want).abs().max()) <= step * 1.001
+
+
+def test_every_use_of_the_quantizer_takes_the_result() -> None:
+    def model(self, x, y):
+        product = quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT)
+        one = dequantize(product, *OUT)
+        other = torch.relu(dequantize(product, *OUT))
+        return one, other, product, quantize(one * dequantize(y, *Y), *MID)
+
+    edge, program = lower(model, A, B)
+    assert counts(edge) == {EDGE_MUL_INT8: 2, DQ: 2, RELU: 1}
+    got, want = edge.exported_program().module()(A, B), program.module()(A, B)
+    assert got[2].dtype == torch.int8
+    near(got[0], want[0], OUT[0])
+    near(got[1], want[1], OUT[0])
+    assert torch.equal(got[0], dequantize(got[2], *OUT))
+
+
+def test_chained_multiplies_pass_int8() -> None:
+    def model(self, x, y):
+        product = dequantize(quantize(dequantize(x, *X) * dequantize(y, *Y), *MID), *MID)
+        return quantize(product * product, *OUT)
+
+    edge, _ = lower(model, A, B)
+    assert counts(edge) == {EDGE_MUL_INT8: 2}
+    first, second = (n for n in edge.exported_program().graph.nodes if n.target == EDGE_MUL_INT8)
+    assert [second.args[0], second.args[2]] == [first, first]
+
+
+def test_float_consumer_keeps_the_multiply_and_its_dequantizers() -> None:
+    def model(self, x, y):
+        # Quantizing first: the consumer has to see that rounding and saturation.
+        a = dequantize(quantize(x, 0.01, 3), 0.01, 3)
+        product = a * dequantize(y, *Y)
+        return quantize(product, *OUT), torch.relu(product)
+
+    x = torch.linspace(-5, 5, 256).reshape(16, 16)
+    edge, program = lower(model, x, B)
+    assert counts(edge) == {Q: 1, DQ: 2, MUL: 1, RELU: 1, EDGE_MUL_INT8: 1}
+    got, want = edge.exported_program().module()(x, B), program.module()(x, B)
+    assert torch.equal(got[1], want[1])
+    assert float(want[1].max()) < 1.25 * 2.7  # saturated, unlike x * y
+    assert int((got[0].int() - want[0].int()).abs().max()) <= 1
+
+
+def test_several_output_quantizers_stay_portable() -> None:
+    def model(self, x, y):
+        product = dequantize(x, *X) * dequantize(y, *Y)
+        return quantize(product, *OUT), quantize(product, *OUT)
+
+    edge, program = lower(model, A, B)
+    # Even equal ones, which export may have merged or not.
+    quantizers = counts(edge)[Q]
+    assert counts(edge)[EDGE_MUL_INT8] == (1 if quantizers == 0 else 0)
+
+    def different(self, x, y):
+        product = dequantize(x, *X) * dequantize(y, *Y)
+        return quantize(product, *OUT), quantize(product, *MID)
+
+    edge, program = lower(different, A, B)
+    assert counts(edge) == {Q: 2, DQ: 2, MUL: 1}
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.SEVERAL_OUTPUT_QUANTIZERS]
+    for got, want in zip(edge.exported_program().module()(A, B), program.module()(A, B)):
+        assert torch.equal(got, want)
+
+
+def test_shared_dequantizer_serves_a_multiply_and_others() -> None:
+    def model(self, x, y):
+        a, b = dequantize(x, *X), dequantize(y, *Y)
+        return quantize(a * b, *OUT), a + 1, quantize(b * b, *OUT)
+
+    edge, program = lower(model, A, B)
+    assert counts(edge)[EDGE_MUL_INT8] == 2
+    assert counts(edge)[DQ] == 1  # x's, for the addition
+    assert torch.equal(edge.exported_program().module()(A, B)[1], program.module()(A, B)[1])
+
+
+def test_in_place_multiply() -> None:
+    def model(self, x, y):
+        a = dequantize(x, *X)
+        a.mul_(dequantize(y, *Y))
+        a.mul_(2.0)
+        return quantize(a, *OUT)
+
+    edge, _ = lower(model, A, B)
+    # The first product is not quantized, so it stays; the second has an unquantized input.
+    assert [m.reason for m in report_of(edge).multiplies] == [
+        Reason.NO_OUTPUT_QUANTIZER,
+        Reason.INPUT_NOT_QUANTIZED,
+    ]
+
+    def quantized(self, x, y):
+        a = dequantize(x, *X)
+        a.mul_(dequantize(y, *Y))
+        return quantize(a, *OUT)
+
+    edge, program = lower(quantized, A, B)
+    assert counts(edge) == {EDGE_MUL_INT8: 1}
+    got, want = edge.exported_program().module()(A, B), program.module()(A, B)
+    assert int((got.int() - want.int()).abs().max()) <= 1
+
+
+def test_multiply_that_writes_to_a_buffer() -> None:
+    def model(self, x, y):
+        product = quantize(dequantize(x, *X) * dequantize(self.state, *Y), *OUT)
+        self.state.copy_(y)
+        return product
+
+    edge, _ = lower(model, A, B, buffers={"state": B.clone()})
+    # A buffer that is written to is no constant, but its int8 values can be multiplied.
+    assert counts(edge)[EDGE_MUL_INT8] == 1
+    assert report_of(edge).multiplies[0].constant is None
+    signature = edge.exported_program().graph_signature
+    assert list(signature.buffers_to_mutate.values()) == ["state"]
+    edge.to_executorch()
+
+
+def test_float_buffer_that_is_written_to_is_no_constant() -> None:
+    def model(self, x, y):
+        product = quantize(dequantize(x, *X) * self.state, *OUT)
+        self.state.copy_(dequantize(y, *Y))
+        return product
+
+    edge, _ = lower(model, A, B, buffers={"state": torch.ones(16, 16)})
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.INPUT_NOT_QUANTIZED]
+
+
+def test_only_unused_nodes_are_removed() -> None:
+    def model(self, x, y):
+        return quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT), torch.relu(dequantize(x, *X))
+
+    edge = to_portable_edge(export(lowerable(model), (A, B)))
+    graph = edge.exported_program().graph
+    relu = next(node for node in graph.nodes if node.target == RELU)
+    with graph.inserting_after(relu):
+        unused = graph.call_function(RELU, (relu,))
+        unused.meta = dict(relu.meta)
+    before = [node.target for node in graph.nodes if node.op == "call_function"]
+    after = EspPassManager(edge.exported_program()).transform().graph
+    left = [node.target for node in after.nodes if node.op == "call_function"]
+    assert before.count(RELU) == left.count(RELU) == 2
+    assert left.count(Q) == left.count(MUL) == 0
+
+
+def lowerable(function) -> torch.nn.Module:
+    class Model(torch.nn.Module):
+        def forward(self, *args):
+            return function(self, *args)
+
+    return Model()
+
+
+def test_multiple_methods() -> None:
+    def one(self, x, y):
+        return quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT)
+
+    def two(self, x, y):
+        product = dequantize(x, *X) * dequantize(y[:1], *Y)
+        return quantize(product, *OUT), quantize(dequantize(y, *Y) * 2.0, *OUT)
+
+    programs = {"one": export(lowerable(one), (A, B)), "two": export(lowerable(two), (A, B))}
+    for use_operator_library in (True, False):
+        edge = to_espnn_edge(programs, use_operator_library=use_operator_library)
+        assert edge.methods == {"one", "two"}
+        report = report_of(edge)
+        assert [(m.method, m.lowered) for m in report.multiplies] == [
+            ("one", True),
+            ("two", False),
+            ("two", True),
+        ]
+        names = {plan.name for plan in edge.to_executorch().executorch_program.execution_plan}
+        assert names == {"one", "two"}
+
+
+def test_the_callers_programs_stay_as_they_are() -> None:
+    def model(self, x):
+        return quantize(dequantize(x, *X) * self.constant, *OUT)
+
+    def everything(program):
+        return str(program.graph), sorted(program.state_dict), sorted(program.constants)
+
+    constant = torch.linspace(-1, 1, 256).reshape(16, 16)
+    edge, program = lower(model, A, buffers={"constant": constant})
+    before = everything(program)
+    again = to_espnn_edge(program, use_operator_library=True)
+    assert everything(program) == before
+    assert torch.equal(edge.exported_program().module()(A), again.exported_program().module()(A))
+
+
+class TwoLines(torch.nn.Module):
+    def forward(self, x, y):
+        product = dequantize(x, *X) * dequantize(y, *Y)
+        return quantize(product, *OUT)
+
+
+def test_new_node_has_the_quantizers_debug_handle_and_the_multiplys_line() -> None:
+    program = export(TwoLines(), (A, B))
+    portable = to_portable_edge(program).exported_program()
+    quantizer = next(node for node in portable.graph.nodes if node.target == Q)
+    edge = to_espnn_edge(program, use_operator_library=True)
+    node = next(n for n in edge.exported_program().graph.nodes if n.target == EDGE_MUL_INT8)
+    assert node.meta["debug_handle"] == quantizer.meta["debug_handle"]
+    (multiply,) = report_of(edge).multiplies
+    line = TwoLines.forward.__code__.co_firstlineno + 1
+    assert (multiply.file, multiply.line) == (__file__, line)
+    assert f'"{__file__}", line {line}' in node.meta["stack_trace"]
+
+
+def test_edge_validation_is_on() -> None:
+    edge, _ = lower(lambda self, x: quantize(dequantize(x, *X) * 3.0, *OUT), A)
+    assert edge.compile_config._check_ir_validity
+
+
+def test_empty_tensors_are_lowered() -> None:
+    empty = torch.zeros(0, 4, dtype=torch.int8)
+    edge, _ = lower(
+        lambda self, x, y: quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT), empty, empty
+    )
+    assert edge.exported_program().module()(empty, empty).shape == (0, 4)
+    assert counts(edge) == {EDGE_MUL_INT8: 1}
+
+
+def test_programs_without_anything_to_lower() -> None:
+    edge, _ = lower(lambda self, x: torch.relu(dequantize(x, *X)), A)
+    assert "no multiply" in str(report_of(edge))
+    edge.to_executorch()
+
+
+def test_what_is_no_program_is_refused() -> None:
+    with pytest.raises(BenchError, match="torch.export.export"):
+        to_espnn_edge(lowerable(lambda self, x: x))
+    with pytest.raises(BenchError, match="no method"):
+        to_espnn_edge({})
+
+
+def test_pass_manager_needs_a_program() -> None:
+    with pytest.raises(ValueError, match="needs an exported program"):
+        EspPassManager().transform()
+
+
+def test_rules_are_registered_by_operator() -> None:
+    assert set(AtenToEspPass.rules) == {MUL, exir_ops.edge.aten.div.Tensor}
+
+
+def test_operator_refuses_what_it_cannot_take() -> None:
+    mul = torch.ops.esp_nn.quantized_mul_int8
+    x = torch.zeros(4, dtype=torch.int8)
+    with pytest.raises(ValueError, match="equal shape"):
+        mul(x, 0, x[:2], 0, 0, 2**30, 0)
+    with pytest.raises(TypeError, match="int8"):
+        mul(x.float(), 0, x, 0, 0, 2**30, 0)
+    out = torch.empty_like(x)
+    mul.out(x + 8, 0, x + 16, 0, 0, 2**30, 0, out=out)
+    assert out.tolist() == [64] * 4
+    assert np.array_equal(mul(x + 8, 0, x + 16, 0, 0, 2**30, 0).numpy(), out.numpy())
