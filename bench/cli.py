@@ -15,6 +15,8 @@ _COMMANDS = {
     "build": ("bench.commands.build:build", "Build the virtual board's firmware."),
     "export": ("bench.commands.export:export", "Export a model and say what lowered and why."),
     "board": ("bench.commands.board:board", "Find, flash, reset boards; run a virtual ESP32-S3."),
+    "compare": ("bench.commands.compare:compare", "Judge a run's latencies by earlier runs."),
+    "report": ("bench.commands.report:report", "Write the store as a page, JUnit, JSON, traces."),
     "link": ("bench.commands.link:link", "Measure and try the serial link."),
 }
 

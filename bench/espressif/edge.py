@@ -15,7 +15,7 @@ from torch.fx import Node
 from bench.errors import BenchError
 from bench.espressif.backend import EspNNBackend, EspNNPartitioner
 from bench.espressif.graph import source_line
-from bench.espressif.multiply import EDGE_DIV, Decision
+from bench.espressif.multiply import DIVISIONS, Decision
 from bench.espressif.passes import EspPassManager, decide_all
 from bench.espressif.reasons import Reason
 from bench.espressif.report import Multiply, Report
@@ -168,7 +168,7 @@ def _multiply(method: str, decision: Decision, emitted: str | None) -> Multiply:
     return Multiply(
         method=method,
         name=node.name,
-        operator="div" if node.target == EDGE_DIV else "mul",
+        operator="div" if node.target in DIVISIONS else "mul",
         shapes=decision.shapes,
         quantized=decision.quantized,
         emitted=emitted if decision.lowering is not None else None,

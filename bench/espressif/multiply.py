@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 import torch
 from executorch.exir.dialects._ops import ops as exir_ops
@@ -38,9 +39,16 @@ from bench.numerics import (
 )
 
 EDGE_MUL = exir_ops.edge.aten.mul.Tensor
+EDGE_MUL_SCALAR = exir_ops.edge.aten.mul.Scalar
 EDGE_DIV = exir_ops.edge.aten.div.Tensor
+EDGE_DIV_SCALAR = exir_ops.edge.aten.div.Scalar
+DIVISIONS = (EDGE_DIV, EDGE_DIV_SCALAR)
 EDGE_QUANTIZE = exir_ops.edge.quantized_decomposed.quantize_per_tensor.default
 EDGE_DEQUANTIZE = exir_ops.edge.quantized_decomposed.dequantize_per_tensor.default
+
+
+# An input of a multiply in the graph: a node, or the number of a ``Scalar`` overload.
+Source: TypeAlias = Node | float
 
 
 @dataclass(frozen=True)
@@ -102,8 +110,8 @@ class _Refusal(Exception):
 
 
 def decide_multiply(node: Node, program: ExportedProgram) -> Decision:
-    """Decide about an Edge ``aten.mul.Tensor``, or ``aten.div.Tensor`` by a scalar constant."""
-    sources = [argument for argument in node.args if isinstance(argument, Node)]
+    """Decide about an Edge ``aten.mul``, or an ``aten.div`` by a scalar constant."""
+    sources = node.args[:2]
     quantizers = [user for user in node.users if _is_quantizer(user)]
     decision = Decision(
         node,
@@ -125,23 +133,27 @@ def decide_multiply(node: Node, program: ExportedProgram) -> Decision:
     )
 
 
-def scalar_constant(node: Node, program: ExportedProgram) -> float | None:
-    """Return the value of a 0-d constant, dequantized if it is stored quantized, else None."""
-    fake = tensor_of(node)
-    if fake is None or fake.dim() != 0:
-        return None
-    if node.target == EDGE_DEQUANTIZE:
-        stored = _stored_int8(node, program)
-        if stored is None:
+def scalar_constant(source: Source, program: ExportedProgram) -> float | None:
+    """Return the value of a number or 0-d constant, dequantized if need be, else None."""
+    if isinstance(source, Node) and source.target == EDGE_DEQUANTIZE:
+        stored = _stored_int8(source, program)
+        if stored is None or stored.dim() != 0:
             return None
-        args = arguments(node)
+        args = arguments(source)
         return float((stored.float() - args["zero_point"]) * args["scale"])
-    value = constant_value(node, program)
-    return None if value is None else float(value)
+    value = _constant(source, program)
+    return None if value is None or value.dim() != 0 else float(value)
+
+
+def _constant(source: Source, program: ExportedProgram) -> torch.Tensor | None:
+    """Return the float value of a constant input, None if it is no constant."""
+    if isinstance(source, Node):
+        return constant_value(source, program)
+    return torch.tensor(source, dtype=torch.float32)
 
 
 def _lower(
-    decision: Decision, sources: Sequence[Node], quantizers: list[Node], program: ExportedProgram
+    decision: Decision, sources: Sequence[Source], quantizers: list[Node], program: ExportedProgram
 ) -> Lowering:
     """Return how to lower the multiply.
 
@@ -150,11 +162,11 @@ def _lower(
     """
     if not decision.quantized:
         raise _Refusal(Reason.NOT_QUANTIZED)
-    dequantized = [_is_dequantizer(source) for source in sources]
-    for source, is_dequantized in zip(sources, dequantized, strict=True):
-        if not is_dequantized and constant_value(source, program) is None:
+    dequantized = [source for source in sources if _is_dequantizer(source)]
+    for source in sources:
+        if source not in dequantized and _constant(source, program) is None:
             raise _Refusal(Reason.INPUT_NOT_QUANTIZED)
-    if not any(dequantized):
+    if not dequantized:
         raise _Refusal(Reason.INPUT_NOT_QUANTIZED, "both inputs are unquantized constants")
     if not quantizers:
         raise _Refusal(Reason.NO_OUTPUT_QUANTIZER)
@@ -164,12 +176,11 @@ def _lower(
         )
     quantizer = quantizers[0]
     output = _read_qparams(quantizer)
-    for source, is_dequantized in zip(sources, dequantized, strict=True):
-        if is_dequantized:
-            _read_qparams(source)
+    for source in dequantized:
+        _read_qparams(source)
 
     shape = _check_product(decision.node, quantizer)
-    if decision.node.target == EDGE_DIV:
+    if decision.node.target in DIVISIONS:
         operands = (
             _operand(sources[0], shape, program),
             _reciprocal(sources[1], shape, program),
@@ -188,7 +199,7 @@ def _lower(
         params = MulParams.from_qparams(q1, q2, output)
     if out_of_bounds := native_bounds(params):
         raise _Refusal(Reason.SHIFT_OUT_OF_BOUNDS, out_of_bounds)
-    if decision.node.target == EDGE_DIV:
+    if decision.node.target in DIVISIONS:
         divisor = scalar_constant(sources[1], program)
         assert divisor is not None
         quotient = Fraction(q1.scale) / (abs(Fraction(divisor)) * Fraction(output.scale))
@@ -197,15 +208,16 @@ def _lower(
     return Lowering(quantizer, operands, params)
 
 
-def _operand(source: Node, shape: torch.Size, program: ExportedProgram) -> Operand:
+def _operand(source: Source, shape: torch.Size, program: ExportedProgram) -> Operand:
     """Return an input of the multiply as int8 of the product's shape."""
-    constant = constant_value(source, program)
+    constant = _constant(source, program)
     if constant is not None:
         if constant.dim() == 0:
             return _scalar(float(constant), shape)
         _check_equal(constant.shape, shape)
         return _tensor_constant(constant)
 
+    assert isinstance(source, Node)
     qparams = _read_qparams(source)
     stored = _stored_int8(source, program)
     int8 = source.all_input_nodes[0]
@@ -221,7 +233,7 @@ def _operand(source: Node, shape: torch.Size, program: ExportedProgram) -> Opera
     return Operand(qparams, int8)
 
 
-def _reciprocal(source: Node, shape: torch.Size, program: ExportedProgram) -> Operand:
+def _reciprocal(source: Source, shape: torch.Size, program: ExportedProgram) -> Operand:
     divisor = scalar_constant(source, program)
     assert divisor is not None
     if divisor == 0:
@@ -339,27 +351,30 @@ def _read_qparams(node: Node) -> QParams:
         raise _Refusal(Reason.INVALID_QPARAMS, f"{node.name}: {error}") from None
 
 
-def _peek_qparams(node: Node) -> QParams | None:
-    if not (_is_quantizer(node) or _is_dequantizer(node)):
+def _peek_qparams(source: Source) -> QParams | None:
+    if not isinstance(source, Node) or not (_is_quantizer(source) or _is_dequantizer(source)):
         return None
     try:
-        return _read_qparams(node)
+        return _read_qparams(source)
     except _Refusal:
         return None
 
 
-def _constant_kind(sources: Sequence[Node], program: ExportedProgram) -> str | None:
+def _constant_kind(sources: Sequence[Source], program: ExportedProgram) -> str | None:
     for source in sources:
         if scalar_constant(source, program) is not None:
             return "scalar"
-        dequantized = _is_dequantizer(source) and _stored_int8(source, program) is not None
-        if dequantized or constant_value(source, program) is not None:
+        if isinstance(source, Node) and _is_dequantizer(source):
+            value = _stored_int8(source, program)
+        else:
+            value = _constant(source, program)
+        if value is not None:
             return "tensor"
     return None
 
 
-def _shape(node: Node) -> tuple[int | str, ...]:
-    fake = tensor_of(node)
+def _shape(source: Source) -> tuple[int | str, ...]:
+    fake = tensor_of(source) if isinstance(source, Node) else None
     sizes = () if fake is None else tuple(fake.shape)
     return tuple(size if isinstance(size, int) else str(size) for size in sizes)
 
@@ -368,8 +383,10 @@ def _is_quantizer(node: Node) -> bool:
     return _operator_name(node).startswith("quantized_decomposed::quantize_")
 
 
-def _is_dequantizer(node: Node) -> bool:
-    return _operator_name(node).startswith("quantized_decomposed::dequantize_")
+def _is_dequantizer(source: Source) -> bool:
+    return isinstance(source, Node) and _operator_name(source).startswith(
+        "quantized_decomposed::dequantize_"
+    )
 
 
 def _operator_name(node: Node) -> str:

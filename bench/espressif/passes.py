@@ -18,7 +18,9 @@ from bench.espressif import operators  # noqa: F401  defines the esp_nn operator
 from bench.espressif.graph import add_constant, erase_unused
 from bench.espressif.multiply import (
     EDGE_DIV,
+    EDGE_DIV_SCALAR,
     EDGE_MUL,
+    EDGE_MUL_SCALAR,
     Decision,
     decide_multiply,
     scalar_constant,
@@ -62,11 +64,11 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
         self.decisions: list[Decision] = [] if decisions is None else decisions
 
     @classmethod
-    def register(cls, operator: object) -> Callable[[Rule], Rule]:
-        """Return a decorator that makes a function the rule for an Edge operator."""
+    def register(cls, *overloads: object) -> Callable[[Rule], Rule]:
+        """Return a decorator that makes a function the rule for overloads of an Edge operator."""
 
         def decorator(rule: Rule) -> Rule:
-            cls.rules[operator] = rule
+            cls.rules.update(dict.fromkeys(overloads, rule))
             return rule
 
         return decorator
@@ -113,7 +115,7 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
         erase_unused([replaced], program)
 
 
-@AtenToEspPass.register(EDGE_MUL)
+@AtenToEspPass.register(EDGE_MUL, EDGE_MUL_SCALAR)
 def _mul(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | None]:
     decision = decide_multiply(node, program)
     if decision.lowering is None:
@@ -132,10 +134,9 @@ def _mul(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | 
     return decision, Replacement(decision.lowering.quantizer, EDGE_MUL_INT8, args)
 
 
-@AtenToEspPass.register(EDGE_DIV)
+@AtenToEspPass.register(EDGE_DIV, EDGE_DIV_SCALAR)
 def _div(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | None] | None:
-    divisor = node.args[1]
-    if not isinstance(divisor, Node) or scalar_constant(divisor, program) is None:
+    if scalar_constant(node.args[1], program) is None:
         return None
     return _mul(node, program)
 

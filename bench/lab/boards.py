@@ -23,14 +23,12 @@ class BoardType:
         description: One line for people.
         virtual: Not hardware: a latency measured on it is no board's latency.
         baudrate: Rate of its serial line in bits a second; without meaning on a virtual one.
-        usb: USB ids ``vvvv:pppp``, in hexadecimal, under which such boards show up.
     """
 
     target: str
     description: str
     virtual: bool
     baudrate: int = 921_600
-    usb: tuple[str, ...] = ()
 
 
 def board_types() -> dict[str, BoardType]:
@@ -50,7 +48,6 @@ def board_types() -> dict[str, BoardType]:
                 description=entry["description"],
                 virtual=entry["virtual"],
                 baudrate=entry.get("baudrate", BoardType.baudrate),
-                usb=tuple(entry.get("usb", ())),
             )
         except (tomllib.TOMLDecodeError, KeyError) as error:
             raise BenchError(f"{path}: not a board type: {error}") from error

@@ -10,6 +10,7 @@ from bench.lab.board import Board
 from bench.lab.boards import BoardType, board_type
 from bench.lab.build import HostBuild
 from bench.lab.host import HostBoard
+from bench.lab.ports import find_ports, looked_for
 from bench.lab.serial_board import SerialBoard
 
 
@@ -42,20 +43,17 @@ def find_port(kind: BoardType, port: str | None) -> str:
     Raises:
         BenchError: There is none, or more than one; says what was looked for.
     """
-    from serial.tools.list_ports import comports
-
     if given := port or os.environ.get("ESPPORT"):
         return given
-    ports = list(comports())
-    fits = [p.device for p in ports if p.vid and f"{p.vid:04x}:{p.pid:04x}" in kind.usb]
-    if len(fits) == 1:
-        return str(fits[0])
-    if fits:
+    found = [p.device for p in find_ports()]
+    if len(found) == 1:
+        return found[0]
+    if found:
         raise BenchError(
-            f"{len(fits)} ports may be a {kind.target} ({', '.join(fits)}): choose one with --port"
+            f"{len(found)} ports may be a {kind.target} ({', '.join(found)}): "
+            "choose one with --port"
         )
-    seen = ", ".join(p.device for p in ports) or "none"
     raise BenchError(
-        f"no {kind.target} board: looked for USB ids {', '.join(kind.usb)} among the serial ports "
-        f"({seen}); connect one or give its URL with --port or ESPPORT"
+        f"no {kind.target} board: {looked_for()}; connect one or give its URL with --port or in "
+        "the environment variable ESPPORT"
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from bench.errors import BenchError
 from bench.lab.boards import BoardType
+from bench.lab.locks import BoardLock
+from bench.lab.ports import wiring_of
+from bench.lab.reset import line_reset
+from bench.lab.rfc2217 import register
 
 
 class SerialBoard:
@@ -14,31 +17,28 @@ class SerialBoard:
         self.name = url
         self.type = kind
         self.url = url
+        self._lock = BoardLock(url)
 
     def start(self) -> None:
-        """Nothing to start: it runs."""
+        """Take it for this process; it runs already.
+
+        Raises:
+            BenchError: Another process has it; names the holder.
+        """
+        register()
+        self._lock.acquire()
 
     def reset(self) -> None:
-        """Pulse EN through the RTS line, as development boards wire it.
+        """Restart it over the port's control lines, as its wiring has it.
 
         Raises:
             BenchError: The port cannot be opened.
         """
-        import time
-
-        import serial
-
-        try:
-            with serial.serial_for_url(self.url, exclusive=None) as port:
-                port.dtr = False  # IO0 stays high: boot the application
-                port.rts = True  # EN low
-                time.sleep(0.1)
-                port.rts = False
-        except (OSError, ValueError) as error:
-            raise BenchError(f"cannot reset the board on {self.url}: {error}") from error
+        self.url = line_reset(wiring_of(self.url)).reset(self.url)
 
     def stop(self) -> None:
-        """Leave it running."""
+        """Leave it running, for others to take."""
+        self._lock.release()
 
     def post_mortem(self) -> str | None:
         """Tell nothing: from here a dead board looks like a mute one."""

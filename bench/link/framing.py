@@ -165,7 +165,7 @@ class Decoder:
 
     def _decode(self, code: bytes) -> Frame | None:
         try:
-            body = cobs.decode(code)
+            body = cobs.decode(code) if len(code) <= self._limit else b""
         except cobs.DecodeError:
             body = b""
         if len(body) >= _SMALLEST and crc32(body) == _CRC_OF_ALL:

@@ -96,7 +96,8 @@ class BoardSession:
         self._disconnect()
         self.resets += 1
         try:
-            self.board.reset()
+            # The line knows how to reset the board behind it, and a hang of its own ends so too.
+            (self._line or self.board).reset()
             self._connect()
         except BenchError as error:
             raise BoardLost(
@@ -104,17 +105,21 @@ class BoardSession:
             ) from error
 
     def _connect(self) -> None:
-        url = self.board.url
-        if self._faults is not None:
+        if self._faults is not None and self._line is None:
             from bench.link.faults import FaultyLine
 
-            self._line = FaultyLine(url, self._faults)
-            url = self._line.__enter__().url
+            line = FaultyLine(
+                lambda: self.board.url,
+                self._faults,
+                baudrate=self.board.type.baudrate,
+                reset=self.board.reset,
+            )
+            self._line = line.__enter__()
+        url = self._line.url if self._line else self.board.url
         try:
             self._link = Link.open(url, baudrate=self.board.type.baudrate, console=self._console)
         except LinkError as error:
             death = self.board.post_mortem()
-            self._disconnect()
             if death is None:
                 raise
             raise BenchError(f"board {self.board.name}: {death}") from error
@@ -123,10 +128,10 @@ class BoardSession:
         if self._link is not None:
             self._link.close()
             self._link = None
-        if self._line is not None:
-            self._line.__exit__(None, None, None)
-            self._line = None
 
     def _leave(self) -> None:
         self._disconnect()
+        if self._line is not None:
+            self._line.close()
+            self._line = None
         self.board.stop()

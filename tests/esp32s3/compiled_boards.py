@@ -29,9 +29,10 @@ def compiler() -> str:
 
 
 def compile_into(made: Path, *arguments: str | Path) -> Path:
+    """Compile; include folders among the arguments are searched before the shared ones."""
     folders = [KERNELS, KERNELS / "espnn", FIRMWARE / "executorch", FIRMWARE / "runner", HOST]
     includes = [f"-I{folder}" for folder in (*folders, HERE / "esp_nn", made.parent)]
-    command = [compiler(), *FLAGS, *WARNINGS, "-O2", *includes, *arguments, "-o", made]
+    command = [compiler(), *FLAGS, *WARNINGS, "-O2", *arguments, *includes, "-o", made]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return made

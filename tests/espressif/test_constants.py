@@ -72,6 +72,7 @@ def test_scalars_in_every_spelling_are_the_same() -> None:
         lambda self, x: 3.0 * x,
         lambda self, x: torch.mul(x, 3.0),
         lambda self, x: torch.ops.aten.mul.Scalar(x, 3.0),
+        lambda self, x: torch.ops.aten.div.Scalar(x, 1 / 3.0),
         lambda self, x: x * self.scalar,
         lambda self, x: self.scalar * x,
         lambda self, x: x * self.float64,
@@ -132,9 +133,15 @@ def test_division_is_exact() -> None:
 
 def test_division_whose_reciprocal_moves_the_multiplier_stays_portable() -> None:
     # Where a quotient lies halfway between two multipliers, one rounding more decides which.
-    halves = ((2**30 + index + 0.5) / 2**31 for index in range(1000))
-    scale = next(49.0 * half for half in halves if 49.0 * half * (1 / 49.0) < half)
-    edge, (multiply,) = lower(ByConstants((scale, 0), [(1.0, 0)], [lambda self, x: x / 49.0]))
+    divisor, half = next(
+        (float(divisor), half)
+        for divisor in range(3, 200)
+        for half in ((2**30 + index + 0.5) / 2**31 for index in range(100))
+        if divisor * half * (1 / divisor) < half
+    )
+    scale = divisor * half
+    assert exact.encode(scale * (1 / divisor)) != exact.encode(scale / divisor)
+    edge, (multiply,) = lower(ByConstants((scale, 0), [(1.0, 0)], [lambda self, x: x / divisor]))
     assert multiply.reason == Reason.INEXACT_RECIPROCAL
     edge.exported_program().module()(ALL)
 
@@ -149,7 +156,6 @@ def test_division_whose_reciprocal_moves_the_multiplier_stays_portable() -> None
         (lambda self, x: x * 1e38, Reason.FLOAT32_OVERFLOW),
         (lambda self, x: x * self.vector, Reason.BROADCAST),
         (lambda self, x: x * self.single, Reason.BROADCAST),
-        (lambda self, x: x * self.float64, Reason.NOT_FLOAT32),
     ],
 )
 def test_constants_that_stay_portable(operation, reason: Reason) -> None:
@@ -161,7 +167,6 @@ def test_constants_that_stay_portable(operation, reason: Reason) -> None:
         infinite=torch.full((32, 8), float("inf")),
         vector=torch.ones(8),
         single=torch.full((1, 1), 2.0),
-        float64=torch.ones(32, 8, dtype=torch.float64),
     )
     edge, (multiply,) = lower(module, x)
     assert multiply.reason == reason

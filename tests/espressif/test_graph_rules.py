@@ -260,6 +260,46 @@ def test_edge_validation_is_on() -> None:
     assert edge.compile_config._check_ir_validity
 
 
+def test_half_precision_stays_portable() -> None:
+    def model(self, x, y):
+        dequantize_per_tensor = torch.ops.quantized_decomposed.dequantize_per_tensor
+        a = dequantize_per_tensor(x, *X, -128, 127, torch.int8, out_dtype=torch.float16)
+        return quantize(a * a, *OUT)
+
+    edge, _ = lower(model, A, B)
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.NOT_FLOAT32]
+
+
+def test_qparams_that_are_tensors_stay_portable() -> None:
+    def model(self, x, y):
+        scale, zero_point = torch.tensor(0.05), torch.tensor(3)
+        a = torch.ops.quantized_decomposed.dequantize_per_tensor.tensor(
+            x, scale, zero_point, -128, 127, torch.int8
+        )
+        return quantize(a * dequantize(y, *Y), *OUT)
+
+    edge, _ = lower(model, A, B)
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.DYNAMIC_QPARAMS]
+
+
+def test_zero_points_outside_int8_stay_portable() -> None:
+    edge, _ = lower(
+        lambda self, x, y: quantize(dequantize(x, 0.05, 300) * dequantize(y, *Y), *OUT), A, B
+    )
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.INVALID_QPARAMS]
+
+
+def test_keyword_arguments_are_read() -> None:
+    def model(self, x):
+        a = torch.ops.quantized_decomposed.dequantize_per_tensor(
+            x, scale=0.05, zero_point=3, quant_min=-127, quant_max=127, dtype=torch.int8
+        )
+        return quantize(a * a, *OUT)
+
+    edge, _ = lower(model, A)
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.NARROWED_RANGE]
+
+
 def test_empty_tensors_are_lowered() -> None:
     empty = torch.zeros(0, 4, dtype=torch.int8)
     edge, _ = lower(
@@ -288,7 +328,8 @@ def test_pass_manager_needs_a_program() -> None:
 
 
 def test_rules_are_registered_by_operator() -> None:
-    assert set(AtenToEspPass.rules) == {MUL, exir_ops.edge.aten.div.Tensor}
+    aten = exir_ops.edge.aten
+    assert set(AtenToEspPass.rules) == {MUL, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar}
 
 
 def test_operator_refuses_what_it_cannot_take() -> None:

@@ -5,7 +5,7 @@ import random
 from fractions import Fraction
 from pathlib import Path
 
-import exact
+import exact_fractions as exact
 import numpy as np
 import pytest
 

@@ -28,9 +28,7 @@ def test_every_mutant_has_a_symptom() -> None:
 @pytest.mark.parametrize("mutant", MUTANT_SYMPTOMS)
 def test_a_wrong_kernel_is_caught(bench_command: BenchCommand, mutant: str) -> None:
     kernels_alone = [f"--case={group}/*" for group in ("all-pairs", "size", "align", "in-place")]
-    outcome = bench_command(
-        "run", "--json", "--native", MUTANTS / f"{mutant}.cpp", *kernels_alone
-    )
+    outcome = bench_command("run", "--json", "--native", MUTANTS / f"{mutant}.cpp", *kernels_alone)
     assert outcome.status == 1, outcome.stderr
     report = outcome.report
     assert report["verdict"] == "fail"

@@ -26,7 +26,7 @@ def test_unknown_target(bench_command: BenchCommand) -> None:
 
 def test_no_board(bench_command: BenchCommand) -> None:
     line = bench_command("run", "--target", "esp32s3", env={"ESPPORT": ""}).refusal()
-    assert "303a:1001" in line and "--port" in line
+    assert "USB-Serial/JTAG (303a:1001)" in line and "--port" in line
 
 
 def test_unknown_case(bench_command: BenchCommand) -> None:
@@ -102,7 +102,7 @@ def test_pytest_refuses_to_run_without_a_board() -> None:
         check=False,
     )
     assert done.returncode == 4, done.stdout  # pytest's usage error
-    assert "no esp32s3 board: looked for USB ids 303a:1001" in done.stderr
+    assert "no esp32s3 board: looked for CH340" in done.stderr
     assert "skipped" not in done.stdout
 
 
@@ -110,8 +110,10 @@ def test_pytest_names_the_first_bad_element() -> None:
     root = Path(__file__).parent.parent.parent
     mutant = root / "tests" / "mutants" / "rounding_floor.cpp"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "tests/device", "--native", mutant, "-q"]
-        + ["-k", "all-pairs/symmetric"],
+        [
+            *(sys.executable, "-m", "pytest", "tests/device", "-q"),
+            *("--native", mutant, "-k", "all-pairs/symmetric"),
+        ],
         capture_output=True,
         text=True,
         cwd=root,
