@@ -7,6 +7,7 @@ import errno
 import os
 import select
 import time
+from collections import deque
 from typing import Any, Protocol
 
 import serial
@@ -107,10 +108,10 @@ class _DescriptorPort:
         self.name = name
         self._port = port
         self._fd: int = port.fileno()
-        self._unsent = b""
+        self._unsent: deque[memoryview] = deque()
 
     def send(self, data: bytes) -> None:
-        self._unsent += data
+        self._unsent.append(memoryview(data))
         self._flush()
 
     def receive(self, timeout: float) -> bytes:
@@ -149,7 +150,7 @@ class _DescriptorPort:
             return True
 
     def drop_unsent(self) -> None:
-        self._unsent = b""
+        self._unsent.clear()
 
     def close(self) -> None:
         self._fd = -1
@@ -159,7 +160,11 @@ class _DescriptorPort:
     def _flush(self) -> None:
         try:
             while self._unsent:
-                self._unsent = self._unsent[os.write(self._fd, self._unsent) :]
+                sent = os.write(self._fd, self._unsent[0])
+                if sent < len(self._unsent[0]):
+                    self._unsent[0] = self._unsent[0][sent:]
+                    return  # the port is full
+                self._unsent.popleft()
         except BlockingIOError:
             return
         except (OSError, ValueError) as error:

@@ -13,6 +13,7 @@ from bench.runs.kernels import VariantLost, run_kernel_case
 from bench.runs.programs import run_program_case
 from bench.runs.session import BoardSession
 from bench.store import CaseResult
+from bench.store.verdicts import overall
 
 # A case that took the board down is tried once more; what it did both times is kept.
 _ATTEMPTS = 2
@@ -138,15 +139,14 @@ def _line_counters(before: Counters, after: Counters) -> dict[str, int]:
 
 
 def verdict(results: Sequence[CaseResult]) -> str:
-    """Sum results up: "fail" if a kernel was wrong, else "error" if a case never got a verdict.
+    """Sum a run up: "fail" if an output was wrong, "error" if one never came, else "pass".
 
     A failed attempt that a later attempt of the same case made good is kept but does not count.
     """
-    judged = {(r.name, r.route) for r in results if r.verdict in ("pass", "fail")}
-    if any(r.verdict == "fail" for r in results):
-        return "fail"
-    if not judged:
-        return "error"
-    if any(r.verdict == "error" and (r.name, r.route) not in judged for r in results):
-        return "error"
-    return "pass"
+    judged = {_execution(r) for r in results if r.verdict in ("pass", "fail")}
+    return overall(r for r in results if r.verdict != "error" or _execution(r) not in judged)
+
+
+def _execution(result: CaseResult) -> tuple[str, str, str | None]:
+    """Return what is run again as a whole: a kernel case, or a program with all its inputs."""
+    return result.level, result.model or result.name, result.route

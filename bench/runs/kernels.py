@@ -181,10 +181,12 @@ def _result(
             f"first bad index {comparison.first_bad_index}: "
             f"expected {comparison.expected}, got {comparison.got}"
         )
+    faults = []
     if damage := output.damage():
-        details.append(damage)
+        faults.append(damage)
     if others := {r.variant for r in output.replies} - {variant}:
-        details.append(f"asked for {variant}, the board ran {', '.join(others)}")
+        faults.append(f"asked for {variant}, the board ran {', '.join(others)}")
+    details += faults
     p = case.parameters
     return CaseResult(
         name=case.name,
@@ -196,6 +198,7 @@ def _result(
         reference=reference,
         verdict="fail" if details else "pass",
         detail="; ".join(details),
+        fault="; ".join(faults),
         attempt=attempt,
         params={
             "operator": OPERATOR,

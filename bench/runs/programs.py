@@ -112,7 +112,8 @@ def _judge(
     samples: Sequence[int],
     attempt: int,
 ) -> CaseResult:
-    details = [case.complaint] if case.complaint else []
+    faults = [case.complaint] if case.complaint else []
+    details = []
     want = [np.asarray(a) for a in reference.outputs[index]]
     got = [np.frombuffer(r, a.dtype).reshape(a.shape) for r, a in zip(raw, want, strict=True)]
     allowed = 255 if reference.allowed is None else reference.allowed
@@ -127,7 +128,8 @@ def _judge(
         ("delegate", reply.delegate_calls, case.delegate_calls),
     ):
         if counted != expected:
-            details.append(f"the {what} ran {counted} times, the exporter says {expected}")
+            faults.append(f"the {what} ran {counted} times, the exporter says {expected}")
+    details += faults
     return CaseResult(
         name=f"{case.model}/{index}",
         level="program",
@@ -137,6 +139,7 @@ def _judge(
         reference=reference.name,
         verdict="fail" if details else "pass",
         detail="; ".join(details),
+        fault="; ".join(faults),
         attempt=attempt,
         params={"input": index},
         counters={

@@ -37,6 +37,7 @@ def results_folder() -> Path:
 def _host() -> dict[str, object]:
     return {
         "machine": platform.machine(),
+        "node": platform.node(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "argv": sys.argv,

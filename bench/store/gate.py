@@ -11,9 +11,12 @@ from typing import Literal
 
 import numpy as np
 
+from bench.errors import BenchError
+
 Status = Literal["ok", "regression", "improved", "not-judged"]
 
-
+# Noise between nights is taken from their steps, of which the largest is left out: three nights.
+_LEAST = {"nights": 1, "min_nights": 3, "min_samples": 1, "spread_nights": 3, "drift_nights": 2}
 _STEP_TO_MAD = 0.809
 
 
@@ -42,6 +45,16 @@ class Rule:
     mad: float = 5.5
     spread_nights: int = 30
     drift_nights: int = 60
+
+    def __post_init__(self) -> None:
+        """Refuse a rule that cannot be computed.
+
+        Raises:
+            BenchError: A number of nights or samples is too small.
+        """
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise BenchError(f"rule '{name}={getattr(self, name)}': must be at least {least}")
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ CREATE TABLE latency (
   overhead_ticks INTEGER NOT NULL,
   sample_count INTEGER NOT NULL,
   samples BLOB NOT NULL,                    -- bench/store/samples.py
-  operators TEXT NOT NULL,                  -- operator -> ticks of one call
+  operators TEXT NOT NULL,                  -- operator -> ticks of one call, in order
   median REAL,                              -- null without samples
   mad REAL,
   verdict TEXT NOT NULL CHECK (verdict IN ('pass', 'fail', 'error', 'not-run')),

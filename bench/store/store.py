@@ -181,7 +181,8 @@ class Store:
                 "overhead_ticks": result.overhead_ticks,
                 "sample_count": len(result.samples),
                 "samples": blob,
-                "operators": canonical(result.operators),
+                # Not canonical: the order is that of the execution.
+                "operators": json.dumps(dict(result.operators), separators=(",", ":")),
                 "median": summary and summary.median,
                 "mad": summary and summary.mad,
                 "verdict": result.verdict,

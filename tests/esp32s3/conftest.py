@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from compiled_boards import ESPNN, HERE, NATIVE, compile_board, compiler
+from needs import lacks
 
 # The link's tests, to be run on a board of 32 bits as well.
 sys.path.append(str(HERE.parent / "link"))
@@ -24,10 +24,7 @@ def can_make_32_bits(tmp_path_factory: pytest.TempPathFactory) -> None:
     source.write_text('#include <cstdio>\nint main() { return std::puts("") < 0; }\n')
     command = [compiler(), "-m32", source, "-o", source.with_suffix("")]
     if subprocess.run(command, capture_output=True).returncode != 0:
-        why = "no 32-bit C++ library for this compiler: install g++-multilib"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(why)
+        lacks("no 32-bit C++ library for this compiler: install g++-multilib")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import bench.espressif.operators
 from bench.lab.build import build_host
 
 RunPte = Callable[[bytes, list[np.ndarray]], list[np.ndarray]]
@@ -16,7 +15,7 @@ RunPte = Callable[[bytes, list[np.ndarray]], list[np.ndarray]]
 @pytest.fixture(scope="session")
 def run_pte() -> RunPte:
     """Run a .pte on ExecuTorch's own runtime in Python, with the firmware's kernels loaded."""
-    import executorch.kernels.quantized
+    import executorch.kernels.quantized  # noqa: F401  its operators, for the runtime
     from executorch.runtime import Runtime
 
     ctypes.CDLL(str(build_host().library))

@@ -72,14 +72,11 @@ def test_scalars_in_every_spelling_are_the_same() -> None:
         lambda self, x: 3.0 * x,
         lambda self, x: torch.mul(x, 3.0),
         lambda self, x: torch.ops.aten.mul.Scalar(x, 3.0),
-        lambda self, x: torch.ops.aten.div.Scalar(x, 1 / 3.0),
         lambda self, x: x * self.scalar,
         lambda self, x: self.scalar * x,
         lambda self, x: x * self.float64,
         lambda self, x: x * torch.tensor(3.0),
-        lambda self, x: x * dequantize(self.int8, 1.0, 0),
-        lambda self, x: x.clone().mul_(3.0),
-        lambda self, x: x / dequantize(self.int8, 1.0 / 9.0, 0),
+        lambda self, x: x.mul_(3.0),
     ]
     module = ByConstants(
         (0.05, 3),
@@ -87,13 +84,22 @@ def test_scalars_in_every_spelling_are_the_same() -> None:
         operations,
         scalar=torch.tensor(3.0),
         float64=torch.tensor(3.0, dtype=torch.float64),
-        int8=torch.tensor(3, dtype=torch.int8),
     )
     edge, multiplies = lower(module)
     want = by_the_contract(ALL.numpy(), 3, 0.05, 3.0, -9, 0.16)
     for index, got in enumerate(edge.exported_program().module()(ALL)):
         assert multiplies[index].lowered, multiplies[index]
         np.testing.assert_array_equal(got.numpy(), want, f"spelling {index}")
+
+
+def test_quantized_scalar_keeps_its_own_parameters() -> None:
+    stored = torch.tensor(3, dtype=torch.int8)
+    operation = [lambda self, x: x * dequantize(self.stored, 0.5, 1)]
+    edge, (multiply,) = lower(ByConstants((0.05, 3), [(0.06, -9)], operation, stored=stored))
+    assert multiply.inputs == (QParams(0.05, 3), QParams(0.5, 1))
+    y = np.full(256, 3, dtype=np.int8)
+    want = exact.multiply(ALL.numpy(), y, (3, 1, -9), *exact.encode(0.05 * 0.5 / 0.06))
+    np.testing.assert_array_equal(edge.exported_program().module()(ALL)[0].numpy(), want)
 
 
 def test_all_scalars_of_a_shape_share_one_constant() -> None:
@@ -116,11 +122,19 @@ def test_zero_gives_the_zero_point_at_any_scale() -> None:
 
 
 def test_division_is_exact() -> None:
-    divisors = (2.0, 3.0, -7.0, 0.3, 6)
+    divisions = (
+        (2.0, lambda self, x: x / 2.0),
+        (3.0, lambda self, x: x / 3),
+        (-7.0, lambda self, x: torch.ops.aten.div.Scalar(x, -7.0)),
+        (0.3, lambda self, x: x / 0.3),
+        (6.0, lambda self, x: x.div_(self.six)),
+        (1.5, lambda self, x: x / dequantize(self.three, 0.5, 0)),
+    )
+    divisors, operations = zip(*divisions, strict=True)
     s1, z1, zo = 0.05, -20, 4
     outputs = [(s1 / abs(float(np.float32(c))) * 0.9, zo) for c in divisors]
-    operations = [lambda self, x, c=c: x / c for c in divisors]
-    edge, multiplies = lower(ByConstants((s1, z1), outputs, operations))
+    constants = {"six": torch.tensor(6.0), "three": torch.tensor(3, dtype=torch.int8)}
+    edge, multiplies = lower(ByConstants((s1, z1), outputs, operations, **constants))
     results = edge.exported_program().module()(ALL)
     for c, (so, _), got, multiply in zip(divisors, outputs, results, multiplies, strict=True):
         divisor = float(np.float32(c))
@@ -136,7 +150,7 @@ def test_division_whose_reciprocal_moves_the_multiplier_stays_portable() -> None
     divisor, half = next(
         (float(divisor), half)
         for divisor in range(3, 200)
-        for half in ((2**30 + index + 0.5) / 2**31 for index in range(100))
+        for half in ((2**31 - index - 0.5) / 2**31 for index in range(1, 100))
         if divisor * half * (1 / divisor) < half
     )
     scale = divisor * half

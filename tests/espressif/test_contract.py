@@ -227,7 +227,9 @@ def test_exact_multiply_agrees_with_the_two_step_form(zeros: Zeros) -> None:
     y = np.tile(np.arange(-128, 128, 5), 52).astype(np.int8)
     multiplier, shift = exact.encode(0.0123)
     z1, z2, zo = zeros
-    for xi, yi, got in zip(x[::7], y[::7], exact.multiply(x, y, zeros, multiplier, shift)[::7]):
+    for xi, yi, got in zip(
+        x[::7], y[::7], exact.multiply(x, y, zeros, multiplier, shift)[::7], strict=True
+    ):
         p = (int(xi) - z1) * (int(yi) - z2)
         v = math.floor(Fraction(p * multiplier, 2**31) + Fraction(1, 2))
         w = Fraction(abs(v), 2**-shift) + Fraction(1, 2)

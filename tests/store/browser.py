@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import pytest
+from needs import lacks
 
 _FLAGS = [
     "--headless",
@@ -38,7 +39,7 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         program = shutil.which("chromium") or shutil.which("google-chrome")
         if program is None:
-            pytest.fail("no Chromium: on Debian 'apt-get install chromium'")
+            lacks("no Chromium: on Debian 'apt-get install chromium'")
         self.problems: list[str] = []
         self.requests: list[str] = []
         self._profile = profile

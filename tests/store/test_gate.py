@@ -162,3 +162,11 @@ def test_a_rise_that_may_be_chance_is_no_drift():
     found = [Judgement("ok")] * 10
     assert drift(nights, found) is None
     assert drift(sorted(nights, key=lambda p: p.median), found) is not None
+
+
+def test_the_smallest_rule_can_be_computed():
+    rule = Rule(nights=1, min_nights=3, min_samples=1, spread_nights=3, drift_nights=2)
+    nights = [*steady(3, count=1), Point(1200.0, 0.0, 1)]
+    found = judge(nights, rule)
+    assert [j.status for j in found] == ["not-judged"] * 3 + ["regression"]
+    assert drift(nights, found, rule) is None

@@ -48,7 +48,7 @@ def test_everything_comes_back(tmp_path):
         result("pairs/b", verdict="error", elements=0, detail="no answer", attempt=1),
         result("pairs/b", attempt=2, fault="3 guard bytes overwritten", verdict="fail"),
     ]
-    timing = latency([500, 510, 505], operators={"mul": 300}, counters={"crc": 0})
+    timing = latency([500, 510, 505], operators={"quantize": 100, "mul": 300}, counters={"crc": 0})
     with Store.open(tmp_path) as store:
         with at(1000.5):
             run, board = start(store)
@@ -61,12 +61,14 @@ def test_everything_comes_back(tmp_path):
         store.finish_run(run, "fail")
     with Store.read(tmp_path) as store:
         assert [s.result for s in load_results(store, [board])] == results
-        assert [t.result for t in load_timings(store, [board])] == [timing]
+        (found,) = load_timings(store, [board])
+        assert found.result == timing
+        assert list(found.result.operators) == ["quantize", "mul"]
         assert load_console(store, board) == b"\xffpanic\0'ed\n"
-        found = load_run(store)
-        assert (found.kind, found.started, found.verdict) == ("nightly", 1000.5, "fail")
-        assert found.host == HOST
-        assert found.argv == ["bench", "run"]
+        stored = load_run(store)
+        assert (stored.kind, stored.started, stored.verdict) == ("nightly", 1000.5, "fail")
+        assert stored.host == HOST
+        assert stored.argv == ["bench", "run"]
         row = load_boards(store, boards_of(store, run))[board]
         assert row.hello == esp().hello
         assert (row.name, row.board_id, row.virtual) == ("s3-1", esp().board_id, False)

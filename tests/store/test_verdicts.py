@@ -38,6 +38,9 @@ def test_rules_are_parsed():
         ("mad=x", "'x' is not a number"),
         ("mad=nan", "must not be negative"),
         ("relative=-1", "must not be negative"),
+        ("nights=0", "must be at least 1"),
+        ("min_nights=2", "must be at least 3"),
+        ("spread_nights=2", "must be at least 3"),
     ],
 )
 def test_bad_rules(text, message):

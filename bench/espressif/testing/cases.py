@@ -53,7 +53,7 @@ class MultiplyCase:
         return _Pattern(self.forward, self.buffers)
 
 
-class _Pattern(torch.nn.Module):
+class _Pattern(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, forward: Forward, buffers: dict[str, torch.Tensor]) -> None:
         super().__init__()
         self._forward = forward

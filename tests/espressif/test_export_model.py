@@ -1,0 +1,239 @@
+"""One call from a float model to a .pte, and the models of the project."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from bench.errors import BenchError
+from bench.espressif import Reason, export_model, export_quantized, quantize_model
+from bench.espressif.models import list_models, load_model
+from bench.espressif.report import StrictError
+from bench.numerics import QParams, multiply_int8
+from bench.numerics.qparams import MulParams
+
+ROUTES = ("portable", "operator-library", "delegate")
+X = torch.linspace(-2, 3, 24).reshape(4, 6)
+Y = torch.linspace(1, -1, 24).reshape(4, 6)
+
+
+class Product(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x * y
+
+
+def module(function) -> torch.nn.Module:
+    class Model(torch.nn.Module):
+        def forward(self, *args):
+            return function(*args)
+
+    return Model()
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_models_lower_as_they_say_and_run_alike_by_every_route(name: str, run_pte) -> None:
+    model = load_model(name)
+    assert model.expect is not None
+    program = quantize_model(model.module, model.example_inputs, model.calibration)
+    portable, library, delegate = (
+        export_quantized(program, model.example_inputs, route) for route in ROUTES
+    )
+    for exported in (library, delegate):
+        assert len(exported.report.lowered) == model.expect["lowered"]
+        assert len(exported.report.portable) == model.expect["portable"]
+    assert library.operators["esp_nn::quantized_mul_int8.out"] == model.expect["lowered"]
+    assert "esp_nn::quantized_mul_int8.out" not in portable.operators | delegate.operators
+    assert portable.delegate_calls == library.delegate_calls == 0 < delegate.delegate_calls
+    assert {info.dtype for info in (*library.inputs, *library.outputs)} == {"int8"}
+
+    for sample in model.calibration[:3]:
+        arrays = library.as_taken(sample)
+        eager, ran, delegated = (
+            library.reference(arrays),
+            run_pte(library.pte, list(arrays)),
+            run_pte(delegate.pte, list(arrays)),
+        )
+        for want, have, through_delegate in zip(eager, ran, delegated, strict=True):
+            np.testing.assert_array_equal(have, through_delegate)
+            # Float32 operators beside the multiplies may round a tie the other way.
+            assert int(np.abs(have.astype(int) - want).max()) <= (
+                0 if set(library.operators) == {"esp_nn::quantized_mul_int8.out"} else 1
+            )
+
+
+def test_se_net_reports_its_broadcast() -> None:
+    model = load_model("se_net")
+    report = export_model(model.module, model.example_inputs, model.calibration).report
+    (left,) = report.portable
+    assert left.reason == Reason.BROADCAST
+    assert left.shapes == ((1, 8, 8, 8), (1, 8, 1, 1))
+    assert left.file == str(model.path)
+
+
+def test_export_is_reproducible() -> None:
+    model = load_model("glu")
+    first, second = (
+        export_model(load_model("glu").module, model.example_inputs, model.calibration)
+        for _ in range(2)
+    )
+    assert first.pte == second.pte
+    code = (
+        "from bench.espressif.models import load_model\n"
+        "from bench.espressif import export_model\n"
+        "import sys, zlib\n"
+        "m = load_model('glu')\n"
+        "pte = export_model(m.module, m.example_inputs, m.calibration).pte\n"
+        "print('crc', zlib.crc32(pte))"
+    )
+    import zlib
+
+    fresh = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert f"crc {zlib.crc32(first.pte)}" in fresh.stdout
+
+
+def test_program_takes_and_gives_int8() -> None:
+    exported = export_model(Product(), (X, Y))
+    q1, q2 = (info.qparams for info in exported.inputs)
+    assert [info.dtype for info in exported.inputs] == ["int8", "int8"]
+    # The example spans [-2, 3] and [-1, 1]: over 255 steps, zero exactly representable.
+    assert q1 is not None and q1.scale == pytest.approx(5 / 255) and q1.zero_point == -26
+    assert q2 is not None and q2.scale == pytest.approx(2 / 255)
+    (output,) = exported.outputs
+    assert output.dtype == "int8" and output.shape == (4, 6)
+    taken = exported.as_taken((X, Y))
+    np.testing.assert_array_equal(taken[0], np.rint(X.numpy() / q1.scale).astype(int) - 26)
+    assert isinstance(output.qparams, QParams)
+    (result,) = exported.reference(taken)
+    want = multiply_int8(*taken, MulParams.from_qparams(q1, q2, output.qparams))
+    np.testing.assert_array_equal(result, want)
+    np.testing.assert_array_equal(exported.example[0], taken[0])
+
+
+def test_inputs_and_outputs_that_are_not_quantized_stay_float() -> None:
+    exported = export_model(module(lambda x, y: (x * x, torch.exp(y))), (X, Y))
+    assert [info.dtype for info in exported.inputs] == ["int8", "float32"]
+    assert [info.dtype for info in exported.outputs] == ["int8", "float32"]
+    assert exported.inputs[1].qparams is None
+
+
+def test_independent_parameters_for_both_inputs_and_the_output() -> None:
+    (multiply,) = export_model(Product(), (X, 100 * Y)).report.multiplies
+    first, second = multiply.inputs
+    assert first is not None and second is not None and multiply.output is not None
+    assert len({first.scale, second.scale, multiply.output.scale}) == 3
+
+
+@pytest.mark.parametrize("activation, lowered", [
+    (functional.hardswish, 1),
+    (functional.silu, 1),
+    (lambda x: functional.glu(x, dim=-1), 1),
+    (lambda x: functional.glu(x, dim=0), 1),
+    (lambda x: functional.silu(x + 1, inplace=True), 1),
+    (lambda x: functional.hardswish(x + 1, inplace=True), 1),
+    (torch.relu, 0),
+])  # fmt: skip
+def test_gated_activations_become_multiplies(activation, lowered: int) -> None:
+    model = module(activation)
+    exported = export_model(model, (X,), strict=True)
+    assert len(exported.report.lowered) == lowered
+    (result,) = exported.reference(exported.example)
+    qparams = exported.outputs[0].qparams
+    assert qparams is not None
+    got = (result.astype(float) - qparams.zero_point) * qparams.scale
+    assert float(np.abs(got - activation(X).numpy()).max()) < 4 * qparams.scale
+
+
+def test_in_place_multiply_of_an_input() -> None:
+    exported = export_model(module(lambda x, y: x.clone().mul_(y)), (X, Y), strict=True)
+    assert exported.operators == {"esp_nn::quantized_mul_int8.out": 1}
+
+
+def test_reference_is_eager_to_the_end() -> None:
+    # -45 / 0.03 lies on a tie that the runtime's quantizer rounds the other way: to_executorch
+    # puts that into the Edge program's graph, which the reference must not have.
+    exported = export_model(module(lambda x: torch.relu(x) * x), (X,), route="portable")
+    first = exported.reference(exported.example)
+    exported.edge_program.to_executorch()
+    np.testing.assert_array_equal(exported.reference(exported.example), first)
+
+
+def test_strict() -> None:
+    broadcast = module(lambda x, y: x * y[:1])
+    with pytest.raises(StrictError, match="broadcast"):
+        export_model(broadcast, (X, Y), strict=True)
+    assert len(export_model(broadcast, (X, Y)).report.portable) == 1
+    with pytest.raises(StrictError, match="portable-route"):
+        export_model(Product(), (X, Y), route="portable", strict=True)
+
+
+def test_no_multiply_at_all() -> None:
+    exported = export_model(module(torch.relu), (X,), strict=True)
+    assert str(exported.report) == (
+        "operator-library: no multiply in this program, nothing to lower"
+    )
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: export_model(Product(), (X, Y), route="fast"), "unknown route 'fast': choose from"),
+    (lambda: export_model(Product(), X), "must be a tuple of tensors"),
+    (lambda: export_model(Product(), (X, 3.0)), "input 1 is a float, not a tensor"),
+    (lambda: export_model(Product(), (X, Y.double())), "input 1 is float64: only float32"),
+    (lambda: export_model(Product(), (X,)), "cannot export the model: .*forward"),
+    (lambda: export_model(Product(), (X, Y), []), "no calibration inputs"),
+    (lambda: export_model(Product(), (X, Y), [(X,)]), "calibration inputs 0: 1 tensors where"),
+    (
+        lambda: export_model(Product(), (X, Y), [(X, Y), (X[:2], Y)]),
+        r"calibration inputs 1: tensor 0 has the shape \[2, 6\], not \[4, 6\]",
+    ),
+    (lambda: export_model(Product(), (X, Y), [X]), "must be a tuple of tensors"),
+    (
+        lambda: export_model(module(lambda x: x if x.sum() > 0 else -x), (X,)),
+        "torch.export cannot export the model: ",
+    ),
+    (lambda: export_model(module(lambda x: x * x.double()), (X,)).as_taken((Y, Y)), "2 tensors"),
+])  # fmt: skip
+def test_what_cannot_be_exported_says_so_in_one_line(call, message: str) -> None:
+    with pytest.raises(BenchError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_operators_are_refused_in_one_line() -> None:
+    library = torch.library.Library("espnn_test", "DEF")
+    library.define("unheard_of(Tensor x) -> Tensor")
+    library.impl("unheard_of", lambda x: x + 1, "CompositeExplicitAutograd")
+    torch.library.register_fake("espnn_test::unheard_of", torch.empty_like, lib=library)
+    with pytest.raises(BenchError, match=r"espnn_test.*unheard_of") as error:
+        export_model(module(lambda x: torch.ops.espnn_test.unheard_of(x) * x), (X,))
+    assert "\n" not in str(error.value)
+
+
+def test_double_precision_inside_a_model_stays_portable_and_says_why() -> None:
+    exported = export_model(module(lambda x: x.double() * 3.0), (X,))
+    assert [m.reason for m in exported.report.multiplies] == [Reason.NOT_QUANTIZED]
+
+
+def test_fresh_process_needs_nothing_else_to_make_a_program() -> None:
+    code = """
+import torch
+from bench.espressif import to_espnn_edge
+from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e, convert_pt2e
+from bench.espressif import EspNNQuantizer
+class M(torch.nn.Module):
+    def forward(self, x, y):
+        return x * y
+inputs = (torch.randn(4), torch.randn(4))
+prepared = prepare_pt2e(torch.export.export(M(), inputs).module(), EspNNQuantizer())
+prepared(*inputs)
+program = torch.export.export(convert_pt2e(prepared), inputs)
+for use in (True, False):
+    assert len(to_espnn_edge(program, use_operator_library=use).to_executorch().buffer) > 500
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True)
