@@ -19,10 +19,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from link_board import Board, running  # noqa: E402
+from link_board import Board, running
 
-from bench.lab.build import build_host  # noqa: E402
-from bench.link import (  # noqa: E402
+from bench.lab.build import build_host
+from bench.link import (
     DeviceRebooted,
     KernelParams,
     KernelRequest,
@@ -30,8 +30,8 @@ from bench.link import (  # noqa: E402
     LinkError,
     Place,
 )
-from bench.link.fault_spec import FaultSpec  # noqa: E402
-from bench.link.faults import FaultyLine  # noqa: E402
+from bench.link.fault_spec import FaultSpec
+from bench.link.faults import FaultyLine
 
 KINDS = ("drop", "flip", "dup", "cut", "text", "replay", "delay", "hang", "reset", "close",
          "rename", "mixed")  # fmt: skip

@@ -160,9 +160,8 @@ def soak_line(start: bytes) -> bytes:
 
 def test_hang_is_named_and_ended_by_a_reset(board: Board) -> None:
     with FaultyLine(lambda: board.url, FaultSpec(hang=5000), reset=board.reset) as line:
-        with Link.open(line.url) as link:
-            with pytest.raises(DeviceSilent, match=line.url):
-                link.write("ram", 0, DATA)
+        with Link.open(line.url) as link, pytest.raises(DeviceSilent, match=line.url):
+            link.write("ram", 0, DATA)
         line.reset()
         with Link.open(line.url) as link:
             link.write("ram", 0, DATA)

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import pytest
 from needs import lacks
 
 _FLAGS = [
