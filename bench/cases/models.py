@@ -124,5 +124,6 @@ def _case(
             "lowered_text": f"{calls} of {len(report.multiplies)}",
             "report": report.to_json(),
             "operators": exported.operators,
+            "calls": sum(exported.operators.values()) + exported.delegate_calls,
         },
     )

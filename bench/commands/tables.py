@@ -76,7 +76,7 @@ def _differences(results: Sequence[CaseResult]) -> str:
 
 
 def _table(title: str, columns: Iterable[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in columns:
         table.add_column(name, no_wrap=True)
     return table
@@ -109,7 +109,7 @@ def _program_table(results: Sequence[CaseResult], run: Run) -> Table:
         f"Program cases: LSB differences, largest (share); medians in {run.clock}",
         ("model", "route", "lowered"),
     )
-    for name in ("elements", "vs\nruntime", "vs\neager", "vs\nportable", ".pte", "planned"):
+    for name in ("ops", "elements", "vs\nruntime", "vs\neager", "vs\nportable", ".pte", "planned"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("median", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
@@ -126,6 +126,7 @@ def _program_table(results: Sequence[CaseResult], run: Run) -> Table:
             model,
             route,
             str(facts.get("lowered_text", "-")),
+            str(facts.get("calls", "-")),
             f"{sum(r.elements for r in by['runtime']):,}",
             *(_differences(by[reference]) for reference in by),
             f"{facts.get('pte_bytes', 0):,}",

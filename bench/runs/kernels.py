@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,18 @@ from bench.link import (
 from bench.numerics import Comparison, compare, multiply_int8, multiply_portable, tie_zone
 from bench.numerics.multiply import Int8Array
 from bench.runs.memory import GUARD, Layout, lay_out
+from bench.runs.symptoms import find_symptom
 from bench.store import CaseResult
 
 OPERATOR = "mul_int8"
 PORTABLE = "portable"
 
-# The output and its guards hold this before a run, so that what a kernel leaves out shows.
-_PATTERN = 0xA5
+PATTERN = 0xA5
+"""What the output and its guards hold before a run, so that what a kernel leaves out shows."""
 
 
 @dataclass
-class _Output:
+class Output:
     """What one variant left in memory, over all blocks."""
 
     values: Int8Array
@@ -45,7 +46,7 @@ class _Output:
         """Name what the kernel wrote that was not its own."""
         hits = []
         for name, guard in (("before", self.before), ("after", self.after)):
-            bad = [i % GUARD for i, byte in enumerate(guard) if byte != _PATTERN]
+            bad = [i % GUARD for i, byte in enumerate(guard) if byte != PATTERN]
             if bad:
                 away = GUARD - max(bad) if name == "before" else min(bad) + 1
                 hits.append(
@@ -84,19 +85,26 @@ def run_kernel_case(link: Link, case: KernelCase, attempt: int = 1) -> list[Case
     integer = multiply_int8(x, y, p.integer)
     float32 = multiply_portable(x, y, *p.qparams)
     results = []
-    outputs: dict[str, _Output] = {}
+    outputs: dict[str, Output] = {}
     for variant in variants:
         try:
-            output = _run_variant(link, case, variant, layout, memory.name, x, y)
+            output = run_variant(link, case, variant, layout, memory.name, x, y)
         except DeviceRefused:
             raise
         except LinkError as error:
             raise VariantLost(variant, error) from error
         outputs[variant] = output
         expected, reference = (float32, "float32") if variant == PORTABLE else (integer, "integer")
-        results.append(
-            _result(case, variant, reference, compare(expected, output.values), output, attempt)
+        result = _result(
+            case, variant, reference, compare(expected, output.values), output, attempt
         )
+        if result.verdict != "pass" and len(output.replies) == 1:
+            found = find_symptom(
+                case, expected, output.values, output.before, output.after, PATTERN
+            )
+            if found is not None:
+                result = replace(result, detail=f"{result.detail}; {found.text}")
+        results.append(result)
     native = variants[0]
     if PORTABLE in outputs and native != PORTABLE:
         allowed: NDArray[np.integer] = tie_zone(x, y, *p.qparams).astype(np.int8)
@@ -105,7 +113,7 @@ def run_kernel_case(link: Link, case: KernelCase, attempt: int = 1) -> list[Case
     return results
 
 
-def _run_variant(
+def run_variant(
     link: Link,
     case: KernelCase,
     variant: str,
@@ -113,18 +121,29 @@ def _run_variant(
     memory: str,
     x: Int8Array,
     y: Int8Array,
-) -> _Output:
+) -> Output:
+    """Run one variant on the case's inputs, block by block if the memory is small.
+
+    Args:
+        link: The board.
+        case: Size, alignment, aliasing and parameters.
+        variant: Its name.
+        layout: Where the tensors lie.
+        memory: Name of the memory they lie in.
+        x: First input, of the case's size.
+        y: Second input, likewise.
+    """
     values = np.empty(case.size, np.int8)
-    output = _Output(values, b"", b"", True, [])
+    output = Output(values, b"", b"", True, [])
     for start in range(0, case.size, layout.block):
         block = slice(start, min(start + layout.block, case.size))
         n = block.stop - block.start
         if case.in_place is None:
-            link.fill(memory, layout.out - GUARD, n + 2 * GUARD, _PATTERN)
+            link.fill(memory, layout.out - GUARD, n + 2 * GUARD, PATTERN)
         else:
             # The guards only: between them lies an input, which the write below restores.
-            link.fill(memory, layout.out - GUARD, GUARD, _PATTERN)
-            link.fill(memory, layout.out + n, GUARD, _PATTERN)
+            link.fill(memory, layout.out - GUARD, GUARD, PATTERN)
+            link.fill(memory, layout.out + n, GUARD, PATTERN)
         inputs = [(layout.x, x[block].tobytes()), (layout.y, y[block].tobytes())]
         for offset, data in inputs:
             # The same pairs serve many parameter sets: what is still there is not sent again.
@@ -172,7 +191,7 @@ def _result(
     variant: str,
     reference: str,
     comparison: Comparison,
-    output: _Output,
+    output: Output,
     attempt: int,
 ) -> CaseResult:
     details = []

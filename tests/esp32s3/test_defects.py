@@ -12,7 +12,7 @@ from bench.cases.kernel import KernelCase, standard_kernel_cases
 from bench.lab.host import HostBoard
 from bench.link import Link
 from bench.numerics import compare, multiply_int8
-from bench.runs.kernels import _PATTERN, _run_variant, run_kernel_case
+from bench.runs.kernels import PATTERN, run_variant, run_kernel_case
 from bench.runs.memory import lay_out
 from bench.runs.session import BoardSession
 from bench.runs.shrink import shrink
@@ -41,10 +41,10 @@ def finding(link: Link, case: KernelCase, variant: str = RAW) -> tuple[Finding |
     """Run a case with one variant; return what is wrong, and the first bad index or 0."""
     memory = link.hello.memories[0]
     x, y = case.inputs()
-    output = _run_variant(link, case, variant, lay_out(case, memory.size), memory.name, x, y)
+    output = run_variant(link, case, variant, lay_out(case, memory.size), memory.name, x, y)
     expected = multiply_int8(x, y, case.parameters.integer)
     found = find_symptom(
-        case, expected, output.values, output.before, output.after, filler=_PATTERN
+        case, expected, output.values, output.before, output.after, filler=PATTERN
     )
     return found, compare(expected, output.values).first_bad_index or 0
 

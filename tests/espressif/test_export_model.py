@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bench.errors import BenchError
 from bench.espressif import Reason, export_model, export_quantized, quantize_model
 from bench.espressif.models import list_models, load_model
 from bench.espressif.report import StrictError
+from bench.espressif.testing.cases import dequantize, quantize
 from bench.numerics import QParams, multiply_int8
 from bench.numerics.qparams import MulParams
 
@@ -90,8 +92,6 @@ def test_export_is_reproducible() -> None:
         "pte = export_model(m.module, m.example_inputs, m.calibration).pte\n"
         "print('crc', zlib.crc32(pte))"
     )
-    import zlib
-
     fresh = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
     )
@@ -152,16 +152,21 @@ def test_gated_activations_become_multiplies(activation, lowered: int) -> None:
 
 def test_in_place_multiply_of_an_input() -> None:
     exported = export_model(module(lambda x, y: x.clone().mul_(y)), (X, Y), strict=True)
-    assert exported.operators == {"esp_nn::quantized_mul_int8.out": 1}
+    assert exported.operators["esp_nn::quantized_mul_int8.out"] == 1
 
 
-def test_reference_is_eager_to_the_end() -> None:
-    # -45 / 0.03 lies on a tie that the runtime's quantizer rounds the other way: to_executorch
-    # puts that into the Edge program's graph, which the reference must not have.
-    exported = export_model(module(lambda x: torch.relu(x) * x), (X,), route="portable")
-    first = exported.reference(exported.example)
-    exported.edge_program.to_executorch()
-    np.testing.assert_array_equal(exported.reference(exported.example), first)
+def test_reference_is_eager_to_the_end(run_pte) -> None:
+    # Every other result is a tie. The runtime's quantizer rounds some of them otherwise than
+    # PyTorch's, and to_executorch puts the runtime's into the Edge program's graph.
+    def model(x):
+        return quantize(torch.relu(dequantize(x, 0.015, 0)), 0.03, 0)
+
+    x = torch.arange(-128, 128, dtype=torch.int8)
+    program = torch.export.export(module(model), (x,))
+    exported = export_quantized(program, (x,), "portable")
+    (result,) = exported.reference(exported.example)
+    np.testing.assert_array_equal(result, program.module()(x).numpy())
+    assert (result != run_pte(exported.pte, [x.numpy()])[0]).any()
 
 
 def test_strict() -> None:
@@ -185,7 +190,7 @@ def test_no_multiply_at_all() -> None:
     (lambda: export_model(Product(), X), "must be a tuple of tensors"),
     (lambda: export_model(Product(), (X, 3.0)), "input 1 is a float, not a tensor"),
     (lambda: export_model(Product(), (X, Y.double())), "input 1 is float64: only float32"),
-    (lambda: export_model(Product(), (X,)), "cannot export the model: .*forward"),
+    (lambda: export_model(Product(), (X,)), "cannot export the model: missing a required argument"),
     (lambda: export_model(Product(), (X, Y), []), "no calibration inputs"),
     (lambda: export_model(Product(), (X, Y), [(X,)]), "calibration inputs 0: 1 tensors where"),
     (

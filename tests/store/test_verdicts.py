@@ -114,7 +114,8 @@ def test_a_program_is_repeated_with_all_its_inputs(tmp_path):
         (["pass", "pass"], "pass"),
         (["pass", "error", "fail"], "fail"),
         (["pass", "error"], "error"),
-        (["pass", "not-run"], "error"),
+        (["pass", "not-run"], "pass"),
+        (["not-run"], "error"),
         ([], "error"),
     ],
 )
