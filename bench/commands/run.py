@@ -18,6 +18,7 @@ from bench.errors import BenchError
 if TYPE_CHECKING:
     from bench.runs.jobs import Job
     from bench.runs.run import Run
+    from bench.runs.symptoms import Symptom
 
 _EXIT = {"pass": 0, "fail": 1}
 
@@ -104,10 +105,11 @@ def _select(
         return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
     found = False
+    shrunk: set[Symptom] = set()
     for case in [] if models else standard_kernel_cases():
         if chosen(case.name):
             found = True
-            yield KernelJob(case)
+            yield KernelJob(case, shrunk)
     wanted = {
         model: [route for route in ROUTES if chosen(f"{Path(model).stem}/{route}")]
         for model in models or list_models()

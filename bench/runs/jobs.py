@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
 from bench.cases.kernel import KernelCase
@@ -12,6 +12,7 @@ from bench.link import Counters, DeviceRefused, Link, LinkError
 from bench.runs.kernels import VariantLost, run_kernel_case
 from bench.runs.programs import run_program_case
 from bench.runs.session import BoardSession
+from bench.runs.symptoms import Symptom
 from bench.store import CaseResult
 from bench.store.verdicts import overall
 
@@ -38,9 +39,15 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class KernelJob:
-    """A kernel case with every variant the board has."""
+    """A kernel case with every variant the board has.
+
+    Attributes:
+        case: The case.
+        shrunk: Symptoms for which a run has shown a smallest failing case already.
+    """
 
     case: KernelCase
+    shrunk: set[Symptom] = field(default_factory=set)
 
     @property
     def name(self) -> str:
@@ -49,7 +56,7 @@ class KernelJob:
 
     def run(self, link: Link, attempt: int) -> list[CaseResult]:
         """Run it."""
-        return run_kernel_case(link, self.case, attempt)
+        return run_kernel_case(link, self.case, attempt, self.shrunk)
 
     def failed(self, why: str, attempt: int) -> CaseResult:
         """Return the result of an attempt that ended without outputs."""

@@ -22,7 +22,8 @@ from bench.link import (
 from bench.numerics import Comparison, compare, multiply_int8, multiply_portable, tie_zone
 from bench.numerics.multiply import Int8Array
 from bench.runs.memory import GUARD, Layout, lay_out
-from bench.runs.symptoms import find_symptom
+from bench.runs.shrink import shrink
+from bench.runs.symptoms import Finding, Symptom, find_symptom
 from bench.store import CaseResult
 
 OPERATOR = "mul_int8"
@@ -66,17 +67,23 @@ class VariantLost(LinkError):
         self.variant = variant
 
 
-def run_kernel_case(link: Link, case: KernelCase, attempt: int = 1) -> list[CaseResult]:
+def run_kernel_case(
+    link: Link, case: KernelCase, attempt: int = 1, shrunk_already: set[Symptom] | None = None
+) -> list[CaseResult]:
     """Run a case with every variant of the board and judge each output.
 
     The native variant and any other are held against the integer contract (exactly equal), the
     portable one against its float32 reference (exactly equal); the native one also against the
     portable one on the same board, at most one LSB and only where rounding allows it.
 
+    A failing variant's result names its symptom, and the smallest part of the case that fails in
+    the same way, unless that symptom is in ``shrunk_already``, to which it is added.
+
     Raises:
         VariantLost: The board went away.
         DeviceRefused: The board refused a request.
     """
+    shrunk_already = set() if shrunk_already is None else shrunk_already
     x, y = case.inputs()
     variants = link.hello.kernels[OPERATOR]
     memory = link.hello.memories[0]
@@ -104,6 +111,11 @@ def run_kernel_case(link: Link, case: KernelCase, attempt: int = 1) -> list[Case
             )
             if found is not None:
                 result = replace(result, detail=f"{result.detail}; {found.text}")
+                if variant != PORTABLE and found.symptom not in shrunk_already:
+                    shrunk_already.add(found.symptom)
+                    first = compare(expected, output.values).first_bad_index or 0
+                    smallest = _shrink(link, case, variant, first)
+                    result = replace(result, detail=f"{result.detail}; {smallest}")
         results.append(result)
     native = variants[0]
     if PORTABLE in outputs and native != PORTABLE:
@@ -170,6 +182,28 @@ def run_variant(
             if offset != layout.out and link.crc32(memory, offset, n) != zlib.crc32(data):
                 output.inputs_intact = False
     return output
+
+
+def find_failure(link: Link, case: KernelCase, variant: str) -> tuple[Finding | None, Comparison]:
+    """Run a case with one integer variant; return its symptom, and how it compares."""
+    memory = link.hello.memories[0]
+    x, y = case.inputs()
+    output = run_variant(link, case, variant, lay_out(case, memory.size), memory.name, x, y)
+    expected = multiply_int8(x, y, case.parameters.integer)
+    found = find_symptom(case, expected, output.values, output.before, output.after, PATTERN)
+    return found, compare(expected, output.values)
+
+
+def _shrink(link: Link, case: KernelCase, variant: str, first_bad: int) -> str:
+    def fails(part: KernelCase) -> Symptom | None:
+        found, _ = find_failure(link, part, variant)
+        return found.symptom if found else None
+
+    smallest = shrink(case, first_bad, fails)
+    if smallest is None:
+        return "passes when it is run again"
+    noun = "element" if smallest.size == 1 else "elements"
+    return f"smallest that fails so: {smallest.size} {noun}, {smallest.name}"
 
 
 def _wire(parameters: ParameterSet) -> KernelParams:

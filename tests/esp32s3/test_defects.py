@@ -11,9 +11,8 @@ import pytest
 from bench.cases.kernel import KernelCase, standard_kernel_cases
 from bench.lab.host import HostBoard
 from bench.link import Link
-from bench.numerics import compare, multiply_int8
-from bench.runs.kernels import PATTERN, run_variant, run_kernel_case
-from bench.runs.memory import lay_out
+from bench.numerics import multiply_int8
+from bench.runs.kernels import find_failure, run_kernel_case
 from bench.runs.session import BoardSession
 from bench.runs.shrink import shrink
 from bench.runs.symptoms import Finding, Symptom, find_symptom
@@ -39,14 +38,8 @@ def results(link: Link) -> list[CaseResult]:
 
 def finding(link: Link, case: KernelCase, variant: str = RAW) -> tuple[Finding | None, int]:
     """Run a case with one variant; return what is wrong, and the first bad index or 0."""
-    memory = link.hello.memories[0]
-    x, y = case.inputs()
-    output = run_variant(link, case, variant, lay_out(case, memory.size), memory.name, x, y)
-    expected = multiply_int8(x, y, case.parameters.integer)
-    found = find_symptom(
-        case, expected, output.values, output.before, output.after, filler=PATTERN
-    )
-    return found, compare(expected, output.values).first_bad_index or 0
+    found, comparison = find_failure(link, case, variant)
+    return found, comparison.first_bad_index or 0
 
 
 def symptom(link: Link, case: KernelCase) -> Symptom | None:
