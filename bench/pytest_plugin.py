@@ -1,24 +1,32 @@
 """pytest on boards: ``--target`` and the fixtures that run cases.
 
-``--target`` and ``--port`` are pytest-embedded's own options; without ``--target`` the target is
-the virtual board.
+``--target``, ``--port`` and all else about boards are pytest-embedded's own options; without
+``--target`` the target is the virtual board. Nothing here acts on tests that do not use the
+fixtures below.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from bench.errors import BenchError
 
 if TYPE_CHECKING:
+    from bench.lab.boards import BoardType
+    from bench.lab.embedded_board import EmbeddedBoard
     from bench.runs.jobs import Job
     from bench.runs.run import Run
 
 _FIXTURE = "bench_run"
+# Among the keywords of a test, and so of its reports, also from another process.
+_ON_BOARD = "bench-on-real-board"
+_RAN = ("passed", "failed", "error", "xfailed", "xpassed", "rerun")
 
 
 def _target(config: pytest.Config) -> str:
@@ -37,52 +45,151 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Refuse to start without a board, if a collected test needs one."""
-    if not any(_FIXTURE in getattr(item, "fixturenames", ()) for item in items):
+    ours = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
+    if not ours:
         return
     from bench.lab.boards import board_type
-    from bench.lab.find import find_port
 
     try:
         kind = board_type(_target(config))
-        if not kind.virtual:
-            find_port(kind, config.getoption("port", None))
+        if kind.virtual:
+            return
+        ports = _ports(config, kind)
     except BenchError as error:
+        if hasattr(config, "workerinput"):
+            _stop(session, error)
         raise pytest.UsageError(str(error)) from error
+    for item in ours:
+        item.keywords[_ON_BOARD] = True
+    if len(ports) > 1:
+        # pytest-embedded's own fixtures refuse several ports without it.
+        config.option.count = len(ports)
+
+
+def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
+    """Return where the boards are: as told, or as many as ``--count`` says of those found."""
+    from bench.lab.find import find_port
+    from bench.lab.ports import find_ports
+
+    count: int = config.getoption("count")
+    found = [port.device for port in find_ports()]
+    if config.getoption("port") is None and "ESPPORT" not in os.environ and len(found) >= count > 1:
+        ports = found[:count]
+    else:
+        ports = find_port(kind, config.getoption("port")).split("|")
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > len(ports):
+        raise BenchError(
+            f"{workers} workers, but boards at {', '.join(ports)} only: give -n {len(ports)}, or "
+            "more URLs with --port 'URL|URL'"
+        )
+    if count not in (1, len(ports)):
+        raise BenchError(f"--count {count}, but {len(ports)} boards in --port: leave out --count")
+    return ports
+
+
+def _stop(session: pytest.Session, error: BenchError) -> NoReturn:
+    """End the session with one line and status 2."""
+    line = f"bench: error: {error}"
+    if hasattr(session.config, "workerinput"):
+        # xdist takes a worker's status 2 for Ctrl-C and starts another; this stops them all.
+        session.shouldstop = line
+        pytest.exit(line, returncode=1)
+    pytest.exit(line, returncode=2)
 
 
 @pytest.fixture(scope="session")
 def bench_run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """A run on a started board of ``--target``; its results also go to results/."""
+    """A run on a started board of ``--target``; its results also go to results/.
+
+    A real board is opened by pytest-embedded's services, by default ``esp,idf``, and flashed if it
+    does not run the application of ``--app-path`` and ``--build-dir`` yet. Of several boards
+    (``--port 'URL|URL'``) each worker of ``pytest -n`` takes one.
+    """
+    from bench.lab.boards import board_type
     from bench.runs.run import Run
 
     config = request.config
-    try:
-        run = Run(
-            target=_target(config),
-            port=config.getoption("port", None),
-            native=config.getoption("native"),
-        )
-    except BenchError as error:
-        pytest.exit(f"bench: error: {error}", returncode=2)
-    with run:
+    with contextlib.ExitStack() as entered:
+        try:
+            kind = board_type(_target(config))
+            run = entered.enter_context(
+                Run(
+                    target=kind.target,
+                    port=config.getoption("port"),
+                    board=None if kind.virtual else _embedded_board(request, kind),
+                    native=config.getoption("native"),
+                )
+            )
+        except BenchError as error:
+            _stop(request.session, error)
         yield run
+
+
+def _embedded_board(request: pytest.FixtureRequest, kind: BoardType) -> EmbeddedBoard:
+    from pytest_embedded.plugin import parse_multi_dut_args
+    from pytest_embedded.utils import Meta
+
+    from bench.lab.embedded_board import EmbeddedBoard, Surroundings
+
+    config = request.config
+
+    def option(name: str, index: int) -> Any:
+        count = config.getoption("count")
+        value = parse_multi_dut_args(count, config.getoption(name, None))
+        return value[index] if count > 1 else value
+
+    return EmbeddedBoard(
+        kind,
+        _ports(config, kind),
+        Surroundings(
+            option=option,
+            queues=request.getfixturevalue("_mp_manager"),
+            stdout_lock=request.getfixturevalue("_stdout_lock"),
+            meta=Meta(
+                str(Path(request.getfixturevalue("session_tempdir"), "bench")),
+                request.getfixturevalue("port_target_cache"),
+                request.getfixturevalue("port_app_cache"),
+                config.getoption("logfile_extension"),
+            ),
+        ),
+    )
+
+
+@pytest.fixture
+def bench_dut(bench_run: Run) -> Any:
+    """pytest-embedded's dut of the board; ``bench_dut.expect`` and the link share its port."""
+    dut = getattr(bench_run.board, "dut", None)
+    if dut is None:
+        pytest.fail("bench_dut needs a real board: give --target esp32s3", pytrace=False)
+    return dut
 
 
 @pytest.fixture
 def bench_check(
     bench_run: Run, record_property: Callable[[str, object], None]
 ) -> Callable[[Job], None]:
-    """Run one job and assert that every verdict is a pass."""
+    """Run one job and assert that every verdict is a pass.
+
+    What the board's firmware cannot run is skipped, with the reason.
+    """
 
     def check(job: Job) -> None:
         results = bench_run.check(job)
         for result in results:
+            who = f"{result.variant or result.route} against {result.reference}"
             record_property(
-                f"{result.variant or result.route} against {result.reference}",
+                who,
                 f"{result.verdict}, max {result.max_abs_diff} LSB, {result.mismatches} differ",
             )
+            if result.ticks is not None:
+                record_property(f"{who}, {bench_run.clock}", result.ticks)
+        if bench_run.lost is None and all(r.verdict == "not-run" for r in results):
+            pytest.skip(f"not runnable: {results[0].detail}")
         bad = [r for r in results if r.verdict != "pass"]
         if bad:
             lines = [
@@ -92,3 +199,36 @@ def bench_check(
             pytest.fail("\n".join(lines), pytrace=False)
 
     return check
+
+
+def _all_skipped(config: pytest.Config) -> bool:
+    """Tell whether tests of a real board were chosen, and every one was skipped."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return False
+
+    def any_of(*categories: str) -> bool:
+        return any(
+            _ON_BOARD in getattr(report, "keywords", ())
+            for category in categories
+            for report in reporter.stats.get(category, ())
+        )
+
+    return any_of("skipped") and not any_of(*_RAN)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a session that tested nothing on its board."""
+    if exitstatus == pytest.ExitCode.OK and _all_skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say why such a session fails."""
+    if _all_skipped(config):
+        terminalreporter.write_line(
+            "bench: error: every test for the board was skipped, so nothing was tested", red=True
+        )

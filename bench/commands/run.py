@@ -153,7 +153,7 @@ def _print_json(run: Run) -> None:
         "verdict": run.verdict,
         "store": str(run.store.path),
         "target": run.board.type.target,
-        "virtual": run.board.type.virtual,
+        "virtual": run.virtual,
         "clock": run.clock,
         "lost": str(run.lost) if run.lost else None,
         "cases": [result.to_json() for result in run.results],

@@ -154,8 +154,8 @@ def first_line(error: BaseException) -> str:
 
 def _is_original(node: Node) -> bool:
     """Tell a multiply of the user's model from one that a decomposition (a hard-swish) made."""
-    origin = node.meta.get("original_aten")
-    return origin is None or origin._schema.name.rstrip("_") in ("aten::mul", "aten::div")
+    schema = getattr(node.meta.get("original_aten"), "_schema", None)
+    return schema is None or schema.name.rstrip("_") in ("aten::mul", "aten::div")
 
 
 def _multiply(method: str, decision: Decision, emitted: str | None) -> Multiply:

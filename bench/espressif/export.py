@@ -26,6 +26,7 @@ from bench.espressif.edge import (
     to_delegates,
     to_portable_edge,
 )
+from bench.espressif.graph import arguments
 from bench.espressif.multiply import EDGE_DEQUANTIZE, EDGE_QUANTIZE
 from bench.espressif.quantizer import EspNNQuantizer
 from bench.espressif.report import Report
@@ -137,6 +138,8 @@ def quantize_model(
     Raises:
         BenchError: As ``export_model``.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise BenchError(f"the model is a {type(model).__name__}, not a torch.nn.Module")
     example = _checked_example(example_inputs)
     samples = [example] if calibration is None else list(calibration)
     if not samples:
@@ -144,6 +147,8 @@ def quantize_model(
     shapes = [tuple(tensor.shape) for tensor in example]
     for index, sample in enumerate(samples):
         _check_like(f"calibration inputs {index}", sample, shapes)
+        if any(have.dtype != want.dtype for have, want in zip(sample, example, strict=True)):
+            raise BenchError(f"calibration inputs {index}: types differ from the example inputs'")
 
     captured = _export(model.eval(), example).module()
     prepared = prepare_pt2e(captured, quantizer or EspNNQuantizer())
@@ -271,9 +276,11 @@ def _taken_qparams(placeholder: Node) -> QParams | None:
 
 
 def _qparams(node: Node) -> QParams | None:
-    """Return a quantizer's or dequantizer's parameters if they are int8."""
-    _, scale, zero_point, _, _, dtype = node.args
-    return QParams(float(scale), int(zero_point)) if dtype == torch.int8 else None
+    """Return a quantizer's or dequantizer's parameters if they are int8 over the full range."""
+    args = arguments(node)
+    if (args["dtype"], args["quant_min"], args["quant_max"]) != (torch.int8, -128, 127):
+        return None
+    return QParams(float(args["scale"]), int(args["zero_point"]))
 
 
 def _info(node: Node, qparams: QParams | None) -> TensorInfo:

@@ -12,10 +12,14 @@ inputs may be a constant:
   zeros with zero point -1, +1 or 0, so that one tensor serves every scalar of that shape.
 * A **division** by a scalar c is a multiply by ``1/c``, in double. It is lowered only if the Q31
   multiplier is the one that the quotient ``s1 / (|c| so)``, rounded to double once, gives.
+
+The overflow checks take the full int8 range of both inputs, of constants too: they refuse a little
+more than a constant's own values would need.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -45,7 +49,6 @@ EDGE_DIV_SCALAR = exir_ops.edge.aten.div.Scalar
 DIVISIONS = (EDGE_DIV, EDGE_DIV_SCALAR)
 EDGE_QUANTIZE = exir_ops.edge.quantized_decomposed.quantize_per_tensor.default
 EDGE_DEQUANTIZE = exir_ops.edge.quantized_decomposed.dequantize_per_tensor.default
-
 
 # An input of a multiply in the graph: a node, or the number of a ``Scalar`` overload.
 Source: TypeAlias = Node | float
@@ -129,7 +132,7 @@ def decide_multiply(node: Node, program: ExportedProgram) -> Decision:
         decision,
         inputs=tuple(operand.qparams for operand in lowering.operands),
         lowering=lowering,
-        detail="".join(operand.note for operand in lowering.operands),
+        detail="; ".join(operand.note for operand in lowering.operands if operand.note),
     )
 
 
@@ -238,6 +241,8 @@ def _reciprocal(source: Source, shape: torch.Size, program: ExportedProgram) -> 
     assert divisor is not None
     if divisor == 0:
         raise _Refusal(Reason.DIVISION_BY_ZERO)
+    if not math.isfinite(divisor):
+        raise _Refusal(Reason.CONSTANT_NOT_FINITE, f"its divisor is {divisor}")
     return replace(_scalar(1.0 / divisor, shape), note=f"division by {divisor!r}")
 
 
@@ -246,7 +251,7 @@ def _scalar(value: float, shape: torch.Size) -> Operand:
 
     Its int8 values are zeros and its zero point the factor's negative.
     """
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         raise _Refusal(Reason.CONSTANT_NOT_FINITE, f"its constant is {value}")
     sign = (value > 0) - (value < 0)
     qparams = QParams(abs(value) if sign else 1.0, -sign)
@@ -308,8 +313,6 @@ def _check_product(node: Node, quantizer: Node) -> torch.Size:
     """Return the product's shape."""
     product, int8 = tensor_of(node), tensor_of(quantizer)
     assert product is not None and int8 is not None
-    if product.dtype != torch.float32:
-        raise _Refusal(Reason.NOT_FLOAT32, f"it computes in {_name(product.dtype)}")
     if not is_static(product):
         raise _Refusal(Reason.DYNAMIC_SHAPE, f"its shape {list(product.shape)} is not static")
     if not int8.is_contiguous():

@@ -44,14 +44,17 @@ class Replacement:
     args: tuple[Node | torch.Tensor | int, ...]
 
 
-Rule = Callable[[Node, ExportedProgram], tuple[Decision, Replacement | None] | None]
+Outcome = tuple[Decision | None, Replacement | None]
+Rule = Callable[[Node, ExportedProgram], Outcome]
 
 
 class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
     """Replaces quantized operators by the operator library's, one function an operator.
 
     A function registered for an operator reads the quantizers and dequantizers around a node,
-    decides, and says what replaces the pattern. It returns None for a node that is not its own.
+    decides, and returns its decision (for the report; None if the report has no place for it) and
+    what replaces the pattern (None if it stays as it is).
+
     All uses of the output quantizer take the new node's result; the node and its dequantizers stay
     for whoever else uses them; only what is left without a use is erased.
     """
@@ -75,17 +78,14 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Run every rule over the program, in graph order."""
-        # Constants are added and deleted: the caller's program must keep its own.
-        exported_program._state_dict = dict(exported_program.state_dict)
-        exported_program._constants = dict(exported_program.constants)
         modified = False
         for node in list(exported_program.graph.nodes):
             rule = self.rules.get(node.target)
-            outcome = rule(node, exported_program) if rule and not node._erased else None
-            if outcome is None:
+            if rule is None or node._erased:
                 continue
-            decision, replacement = outcome
-            self.decisions.append(decision)
+            decision, replacement = rule(node, exported_program)
+            if decision is not None:
+                self.decisions.append(decision)
             if replacement is not None:
                 self._replace(node, replacement, exported_program)
                 modified = True
@@ -116,7 +116,7 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
 
 
 @AtenToEspPass.register(EDGE_MUL, EDGE_MUL_SCALAR)
-def _mul(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | None]:
+def _mul(node: Node, program: ExportedProgram) -> Outcome:
     decision = decide_multiply(node, program)
     if decision.lowering is None:
         return decision, None
@@ -135,9 +135,9 @@ def _mul(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | 
 
 
 @AtenToEspPass.register(EDGE_DIV, EDGE_DIV_SCALAR)
-def _div(node: Node, program: ExportedProgram) -> tuple[Decision, Replacement | None] | None:
+def _div(node: Node, program: ExportedProgram) -> Outcome:
     if scalar_constant(node.args[1], program) is None:
-        return None
+        return None, None
     return _mul(node, program)
 
 
@@ -177,12 +177,12 @@ class EspPassManager(ExportedProgramPassManager):  # type: ignore[misc]
 
 def decide_all(program: ExportedProgram) -> list[Decision]:
     """Return the decisions of every rule without changing the program."""
-    outcomes = [
-        rule(node, program)
+    decisions = (
+        rule(node, program)[0]
         for node in program.graph.nodes
         if (rule := AtenToEspPass.rules.get(node.target))
-    ]
-    return [outcome[0] for outcome in outcomes if outcome is not None]
+    )
+    return [decision for decision in decisions if decision is not None]
 
 
 def _constant(program: ExportedProgram, value: torch.Tensor) -> Node:

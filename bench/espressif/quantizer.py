@@ -15,15 +15,17 @@ from bench.espressif.activations import multiply_out_activations
 
 _aten = torch.ops.aten
 
+_OVERLOADS = ("Tensor", "Scalar")
 _MULTIPLIES = {
-    _aten.mul.Tensor,
-    _aten.mul_.Tensor,
-    _aten.mul.Scalar,
-    _aten.mul_.Scalar,
-    _aten.div.Tensor,
-    _aten.div_.Tensor,
-    _aten.div.Scalar,
-    _aten.div_.Scalar,
+    getattr(getattr(_aten, name), overload)
+    for name in ("mul", "mul_", "multiply", "multiply_")
+    for overload in _OVERLOADS
+}
+# Divisions by a scalar are multiplies too; a quantized divisor that varies would soon be zero.
+_DIVISIONS = {
+    getattr(getattr(_aten, name), overload)
+    for name in ("div", "div_", "divide", "divide_", "true_divide", "true_divide_")
+    for overload in _OVERLOADS
 }
 # What usually stands beside a multiply: quantized too, a network's values stay int8 throughout.
 _NEIGHBOURS = {
@@ -75,12 +77,13 @@ class EspNNQuantizer(Quantizer):  # type: ignore[misc]
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotate every multiply and its neighbours."""
         for node in model.graph.nodes:
-            if node.target not in _MULTIPLIES | _NEIGHBOURS or not _is_float32(node):
+            if not _is_annotated(node):
                 continue
+            of_multiply = node.target not in _NEIGHBOURS
             inputs = [
                 source
                 for source in node.all_input_nodes
-                if _is_float32(source) and _is_observed(source, node.target in _MULTIPLIES)
+                if _is_float32(source) and _is_observed(source, of_multiply)
             ]
             node.meta["quantization_annotation"] = QuantizationAnnotation(
                 input_qspec_map=dict.fromkeys(inputs, _ACTIVATION),
@@ -91,6 +94,16 @@ class EspNNQuantizer(Quantizer):  # type: ignore[misc]
 
     def validate(self, model: GraphModule) -> None:
         """Accept every annotated model: there is nothing an annotation of ours can break."""
+
+
+def _is_annotated(node: Node) -> bool:
+    if node.target in _DIVISIONS:
+        divisor = node.args[1]
+        if isinstance(divisor, Node) and _is_observed(divisor, of_multiply=True):
+            return False
+    elif node.target not in _MULTIPLIES | _NEIGHBOURS:
+        return False
+    return _is_float32(node)
 
 
 def _is_float32(node: Node) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from bench.lab.boards import BoardType
+from bench.link import Link
 
 
 class Board(Protocol):
@@ -43,4 +45,20 @@ class Board(Protocol):
 
     def post_mortem(self) -> str | None:
         """Say how it died, if that can be told; None while it may be alive."""
+        ...
+
+
+@runtime_checkable
+class SharedBoard(Board, Protocol):
+    """A board whose port somebody else has open, too: its link is had from it, not opened."""
+
+    def open_link(self, console: Callable[[bytes], None] | None) -> Link:
+        """Return the open link, or a new one if whoever shares the port closed it.
+
+        Args:
+            console: Receives what the board prints outside frames, from now on.
+
+        Raises:
+            LinkError: The board does not answer hello.
+        """
         ...

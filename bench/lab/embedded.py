@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from bench.lab import rfc2217
 from bench.lab.flash import read_mac
 from bench.lab.flash_errors import NotRunning, explain
 from bench.lab.image import BuildFolder
-from bench.lab.locks import BoardLock
+from bench.lab.locks import BoardLock, lock_first
 from bench.lab.ports import wiring_of
 from bench.lab.reset import line_reset
 from bench.link import Link
@@ -60,6 +61,7 @@ def use_link_serial(options: Any) -> Any:
 
 
 _held: dict[str, BoardLock] = {}
+_seen: set[str] = set()
 
 
 def hold_board(port: str) -> None:
@@ -74,8 +76,21 @@ def hold_board(port: str) -> None:
         _held[port] = lock
 
 
+def hold_first(ports: Sequence[str]) -> str:
+    """Lock the first of several boards that is free, as :func:`hold_board` does; return its port.
+
+    Raises:
+        BoardBusy: All are in use; names the holder of each.
+    """
+    lock = lock_first(ports)
+    port = next(port for port in ports if BoardLock(port).identity == lock.identity)
+    _held[port] = lock
+    return port
+
+
 def release_boards() -> None:
     """Give free what :func:`hold_board` took; for the end of a session."""
+    _seen.clear()
     while _held:
         _held.popitem()[1].release()
 
@@ -85,8 +100,13 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
 
     Raises:
         BenchError: The board cannot be reached, flashed, or does not run what was flashed.
+
+    Attributes:
+        console: If set, gets what the board prints, too.
+        flashed: Whether anything was written.
     """
 
+    console: Callable[[bytes], None] | None = None
     LINK_BAUDRATE = 921_600
     skip_autoflash: bool
 
@@ -124,17 +144,24 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
             self._link = Link(
                 transport,
                 baudrate=self.LINK_BAUDRATE,
-                console=self._q.put,
+                console=self._printed,
                 patience=patience,
             )
         except LinkError:
             self.proc.baudrate = _ROM_BAUDRATE
             raise
 
+    def _printed(self, text: bytes) -> None:
+        self._q.put(text)
+        if self.console is not None:
+            self.console(text)
+
     def start_redirect_thread(self) -> None:
         """Pass on what the board prints, until the link is asked for and does that."""
         if self._reader is None and self._link is None:
-            self._reader = _ConsoleReader(_Borrowed(adopt_port(self.proc, self.port)), self._q)
+            self._reader = _ConsoleReader(
+                _Borrowed(adopt_port(self.proc, self.port)), self._printed
+            )
 
     def stop_redirect_thread(self) -> bool:
         """Leave the port alone; True if somebody was reading."""
@@ -211,22 +238,23 @@ def _take_board(port: str) -> None:
 
     esptool leaves a chip of another kind in its loader and the port open; this look does not.
     """
-    if port in _held:
-        return
     hold_board(port)
+    if port in _seen:
+        return
     try:
         read_mac(port, wiring_of(port))
     except BenchError:
         _held.pop(port).release()
         raise
+    _seen.add(port)
 
 
 class _ConsoleReader:
     """Passes bytes on as soon as they come, in a thread."""
 
-    def __init__(self, transport: Transport, queue: Any) -> None:
+    def __init__(self, transport: Transport, printed: Callable[[bytes], None]) -> None:
         self._transport = transport
-        self._queue = queue
+        self._printed = printed
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="board console", daemon=True)
         self._thread.start()
@@ -244,7 +272,7 @@ class _ConsoleReader:
                 logging.error("%s", error)
                 return
             if data:
-                self._queue.put(data)
+                self._printed(data)
 
 
 class _Borrowed:

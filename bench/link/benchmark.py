@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,22 @@ _LATENCY = 0.016
 _PINGS = 300
 _EMBEDDED_PINGS = 20
 
+# Takes all the bytes, then returns them.
+_BARE_ECHO = """
+import os, sys
+size, chunk = int(sys.argv[1]), int(sys.argv[2])
+while True:
+    parts, received = [], 0
+    while received < size:
+        parts.append(os.read(0, 65536))
+        received += len(parts[-1])
+    data = memoryview(b"".join(parts))
+    for at in range(0, size, chunk):
+        part = data[at : at + chunk]
+        while part:
+            part = part[os.write(1, part) :]
+"""
+
 
 @dataclass(frozen=True)
 class Paced:
@@ -52,12 +68,19 @@ class BenchmarkResult:
     """Figures and their comparisons.
 
     Attributes:
-        throughput_ratio: Bytes out and back through the link, by those of a bare echo.
+        throughput_ratio: ``Link.write`` and then ``Link.read`` of the same bytes, by a bare echo
+            of the same traffic: a process that takes all the bytes and then returns them, in
+            writes of a chunk.
+        pipelined_ratio: Chunks written and read back in one stream, by a bare echo with as many
+            chunks in flight, both ways at once: what framing, checking and bookkeeping cost where
+            the line is a pty of the same machine, far faster than any serial line.
         paced_ratio: The worst paced rate, by the 92,160 bytes a second of the line.
         round_trip_ratio: How many times longer pytest-embedded takes for an empty request.
-        echo_rate: Bare echo, bytes a second (each goes out and comes back).
-        link_rate: The same through the link, streamed.
-        write_rate: ``Link.write`` alone, bytes a second.
+        echo_rate: Bare echo, all out and then all back, bytes a second that went out and came back.
+        link_rate: The same by ``Link.write`` and ``Link.read``.
+        pipelined_echo_rate: Bare echo with a window of chunks in flight.
+        pipelined_link_rate: The same through the link.
+        write_rate: ``Link.write`` alone.
         read_rate: ``Link.read`` alone.
         paced: Paced rates, without and with added latency.
         round_trip: Seconds of an empty request, median.
@@ -67,10 +90,13 @@ class BenchmarkResult:
     """
 
     throughput_ratio: float
+    pipelined_ratio: float
     paced_ratio: float
     round_trip_ratio: float
     echo_rate: float
     link_rate: float
+    pipelined_echo_rate: float
+    pipelined_link_rate: float
     write_rate: float
     read_rate: float
     paced: tuple[Paced, ...]
@@ -94,7 +120,7 @@ def run_benchmark(
     """
     say = progress or (lambda line: None)
     say(f"throughput: {_ROUNDS} x {_SIZE:,} bytes through the link and through a bare echo")
-    chunk, window, echo, link, write, read = _throughput(runner)
+    chunk, window, rates = _throughput(runner)
     say("round trip: an empty request through the link and through pytest-embedded")
     round_trip, embedded = _round_trips(runner)
     say(f"paced: {_PACED_SIZE:,} bytes each way at {_BAUD:,} baud, with and without latency")
@@ -102,13 +128,16 @@ def run_benchmark(
         paced = tuple(pool.map(lambda latency: _paced(runner, latency), (0.0, _LATENCY)))
     worst = min(rate for line in paced for rate in (line.write, line.read))
     return BenchmarkResult(
-        throughput_ratio=link / echo,
+        throughput_ratio=rates["link"] / rates["echo"],
+        pipelined_ratio=rates["pipelined link"] / rates["pipelined echo"],
         paced_ratio=worst / _BYTES_A_SECOND,
         round_trip_ratio=embedded / round_trip,
-        echo_rate=echo,
-        link_rate=link,
-        write_rate=write,
-        read_rate=read,
+        echo_rate=rates["echo"],
+        link_rate=rates["link"],
+        pipelined_echo_rate=rates["pipelined echo"],
+        pipelined_link_rate=rates["pipelined link"],
+        write_rate=rates["write"],
+        read_rate=rates["read"],
         paced=paced,
         round_trip=round_trip,
         embedded_round_trip=embedded,
@@ -122,10 +151,12 @@ def print_benchmark(result: BenchmarkResult, console: Console) -> None:
     table = Table(title=f"the link, chunks of {result.chunk:,} bytes, {result.window} in flight")
     for heading in ("what", "link", "bare", "ratio"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
-    table.add_row(
-        "out and back, by a bare echo", _rate(result.link_rate), _rate(result.echo_rate),
-        f"{result.throughput_ratio:.2f}",
-    )  # fmt: skip
+    for what, ours, bare, ratio in (
+        ("all out, then all back", result.link_rate, result.echo_rate, result.throughput_ratio),
+        ("both ways at once", result.pipelined_link_rate, result.pipelined_echo_rate,
+         result.pipelined_ratio),
+    ):  # fmt: skip
+        table.add_row(f"{what}, by a bare echo", _rate(ours), _rate(bare), f"{ratio:.2f}")
     for line in result.paced:
         added = f", +{line.latency * 1000:.0f} ms" if line.latency else ""
         for way, rate in (("to", line.write), ("from", line.read)):
@@ -147,34 +178,39 @@ def _rate(rate: float) -> str:
 
 
 @contextmanager
-def _board(runner: Path) -> Iterator[PtyProcess]:
-    process = PtyProcess([str(runner)])
+def _process(command: list[str]) -> Iterator[PtyProcess]:
+    try:
+        process = PtyProcess(command)
+    except OSError as error:
+        raise BenchError(f"cannot run {command[0]}: {error.strerror}") from error
     try:
         yield process
     finally:
         process.close()
 
 
-def _throughput(runner: Path) -> tuple[int, int, float, float, float, float]:
+def _throughput(runner: Path) -> tuple[int, int, dict[str, float]]:
     """Alternate the rounds, so that what else the machine does hits all alike; best of each."""
     data = os.urandom(_SIZE)
-    times: dict[str, list[float]] = {"echo": [], "link": [], "write": [], "read": []}
-    try:
-        echo = PtyProcess(["cat"])
-    except OSError as error:
-        raise BenchError(f"the bare echo needs the program cat: {error}") from error
-    try:
-        with _board(runner) as board, Link.open(board.url) as link:
-            chunk, window = link.hello.chunk, link.hello.window
-            for _ in range(_ROUNDS):
-                times["echo"].append(_timed(lambda: _echo(echo.anchor, data, chunk, window)))
-                times["link"].append(_timed(lambda: _stream(link, data)))
-                times["write"].append(_timed(lambda: link.write("ram", 0, data)))
-                times["read"].append(_timed(lambda: link.read("ram", 0, len(data))))
-    finally:
-        echo.close()
-    rate = {what: _SIZE / min(seconds) for what, seconds in times.items()}
-    return chunk, window, rate["echo"], rate["link"], rate["write"], rate["read"]
+    times: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        board = stack.enter_context(_process([str(runner)]))
+        link = stack.enter_context(Link.open(board.url))
+        chunk, window = link.hello.chunk, link.hello.window
+        size = [str(_SIZE), str(chunk)]
+        echo = stack.enter_context(_process([sys.executable, "-S", "-c", _BARE_ECHO, *size]))
+        stream_echo = stack.enter_context(_process(["cat"]))
+        for _ in range(_ROUNDS):
+            for what, work in (
+                ("echo", lambda: _echo(echo.anchor, data, chunk, len(data))),
+                ("write", lambda: link.write("ram", 0, data)),
+                ("read", lambda: link.read("ram", 0, len(data))),
+                ("pipelined echo", lambda: _echo(stream_echo.anchor, data, chunk, chunk * window)),
+                ("pipelined link", lambda: _stream(link, data)),
+            ):
+                times.setdefault(what, []).append(_timed(work))
+    times["link"] = [sum(both) for both in zip(times["write"], times["read"], strict=True)]
+    return chunk, window, {what: _SIZE / min(seconds) for what, seconds in times.items()}
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -183,20 +219,25 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _echo(fd: int, data: bytes, chunk: int, window: int) -> None:
-    """Send ``data`` to a bare echo in writes of ``chunk`` bytes, ``window`` of them in flight."""
+def _echo(fd: int, data: bytes, chunk: int, in_flight: int) -> None:
+    """Send ``data`` to a bare echo in writes of ``chunk`` bytes; read it all back.
+
+    At most ``in_flight`` bytes are sent ahead of what came back.
+    """
     os.set_blocking(fd, False)
     got: list[bytes] = []
     sent = received = 0
     while received < len(data):
-        while sent < len(data) and sent - received < chunk * window:
+        while sent < len(data) and sent - received < in_flight:
             try:
                 sent += os.write(fd, data[sent : sent + chunk])
             except BlockingIOError:
                 break
-        select.select([fd], [], [])
-        got.append(os.read(fd, 65536))
-        received += len(got[-1])
+        more = [fd] if sent < len(data) and sent - received < in_flight else []
+        readable, _, _ = select.select([fd], more, [])
+        if readable:
+            got.append(os.read(fd, 65536))
+            received += len(got[-1])
     if b"".join(got) != data:
         raise BenchError("the bare echo returned other bytes than it was sent")
 
@@ -223,7 +264,7 @@ def _paced(runner: Path, latency: float) -> Paced:
     data = os.urandom(_PACED_SIZE)
     spec = FaultSpec(baud=_BAUD, latency=latency)
     with (
-        _board(runner) as board,
+        _process([str(runner)]) as board,
         FaultyLine(board.url, spec) as line,
         Link.open(line.url) as link,
     ):
@@ -233,7 +274,7 @@ def _paced(runner: Path, latency: float) -> Paced:
 
 
 def _round_trips(runner: Path) -> tuple[float, float]:
-    with _board(runner) as board:
+    with _process([str(runner)]) as board:
         with Link.open(board.url) as link:
             link_seconds = [_timed(link.ping) for _ in range(_PINGS)]
             session, boot_id = link.exchange.session, link.hello.boot_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from types import TracebackType
 from typing import Any
 from zlib import crc32
@@ -53,6 +54,10 @@ _SECONDS_A_BYTE = 1e-7
 _SECONDS_AN_ELEMENT = 1e-5
 # Transfers whose CRC differs in spite of the frames' own are repeated this often.
 _TRANSFER_TRIES = 3
+# Tag of the CRC request in a transfer; the others' tags are their offsets.
+_CRC_TAG = -1
+# Payload bytes of the largest reply to LOAD_PROGRAM.
+_PROGRAM_INFO = 1024
 
 
 class Link:
@@ -155,10 +160,10 @@ class Link:
         what = f"WRITE of {len(data):,} bytes to {memory}+{offset}"
         view = memoryview(data).cast("B")
         for _ in range(_TRANSFER_TRIES):
-            self.exchange.run(
-                self._write_requests(index, offset, view), what, seconds=self._deadline(len(view))
+            parts = self._transfer(
+                self._write_requests(index, offset, view), index, offset, len(view), what
             )
-            if self.crc32(memory, offset, len(view)) == crc32(view):
+            if self._confirm(parts, crc32(view), index, offset, len(view), what):
                 return
         raise LinkError(f"{self.url}: {what}: the device holds other bytes (CRC-32 differs)")
 
@@ -241,7 +246,7 @@ class Link:
         index = self._memory(memory, offset, size)
         payload = LOAD_PROGRAM_REQUEST.pack(index, offset, size) + method.encode()
         answer = self.exchange.one(
-            Request(Type.LOAD_PROGRAM, payload, answer=self.hello.chunk),
+            Request(Type.LOAD_PROGRAM, payload, answer=_PROGRAM_INFO),
             f"LOAD_PROGRAM of {size:,} bytes", self._deadline(0, seconds),
         )  # fmt: skip
         head = LOAD_PROGRAM_REPLY.unpack(answer)
@@ -299,23 +304,43 @@ class Link:
 
     def _read_all(self, index: int, offset: int, size: int, what: str) -> bytes:
         for _ in range(_TRANSFER_TRIES):
-            parts: dict[int, bytes] = {}
-            self.exchange.run(
-                self._read_requests(index, offset, size), what,
-                seconds=self._deadline(size), reply=parts.__setitem__,
-            )  # fmt: skip
-            data = b"".join(parts[at] for at in sorted(parts))
-            if len(data) == size and self._crc32(index, offset, size, what) == crc32(data):
+            parts = self._transfer(
+                self._read_requests(index, offset, size), index, offset, size, what
+            )
+            data = b"".join(parts[at] for at in sorted(parts) if at >= 0)
+            if len(data) == size and self._confirm(parts, crc32(data), index, offset, size, what):
                 return data
         raise LinkError(f"{self.url}: {what}: other bytes came than the device holds (CRC-32)")
 
-    def _crc32(self, index: int, offset: int, size: int, what: str) -> int:
-        work = size * _SECONDS_A_BYTE
-        payload = CRC32_REQUEST.pack(index, offset, size)
-        answer = self.exchange.one(
-            Request(Type.CRC32, payload, answer=CRC32_REPLY.size, work=work),
-            what, self._deadline(0, work),
+    def _transfer(
+        self, requests: Iterator[Request], index: int, offset: int, size: int, what: str
+    ) -> dict[int, bytes]:
+        """Run the requests and, in the same stream, ask for the CRC; return replies by offset."""
+        parts: dict[int, bytes] = {}
+        self.exchange.run(
+            chain(requests, [self._crc_request(index, offset, size)]), what,
+            seconds=self._deadline(size), reply=parts.__setitem__,
         )  # fmt: skip
+        return parts
+
+    def _confirm(
+        self, parts: dict[int, bytes], crc: int, index: int, offset: int, size: int, what: str
+    ) -> bool:
+        """Whether the device has that CRC: as it said in the stream or, if not, when asked again.
+
+        In the stream it may have been asked before a resend came.
+        """
+        streamed = CRC32_REPLY.unpack(parts[_CRC_TAG])["crc"]
+        return streamed == crc or self._crc32(index, offset, size, what) == crc
+
+    def _crc_request(self, index: int, offset: int, size: int) -> Request:
+        payload = CRC32_REQUEST.pack(index, offset, size)
+        work = size * _SECONDS_A_BYTE
+        return Request(Type.CRC32, payload, answer=CRC32_REPLY.size, work=work, tag=_CRC_TAG)
+
+    def _crc32(self, index: int, offset: int, size: int, what: str) -> int:
+        request = self._crc_request(index, offset, size)
+        answer = self.exchange.one(request, what, self._deadline(0, request.work))
         return int(CRC32_REPLY.unpack(answer)["crc"])
 
     def _write_requests(self, index: int, offset: int, view: memoryview) -> Iterator[Request]:

@@ -30,7 +30,7 @@ from bench.link.protocol import (
     Type,
 )
 from bench.link.transport import Transport
-from bench.link.waiting import LossRate, RoundTrip, deadline_seconds, line_seconds
+from bench.link.waiting import LineRate, LossRate, RoundTrip, deadline_seconds, line_seconds
 
 # Seconds without one good frame, beyond what the line needs, after which a device is given up.
 _SILENCE = 2.0
@@ -44,6 +44,8 @@ _HELLO_INTERVAL = (0.05, 0.5)
 _IDLE = 0.05
 # Wire bytes of two frames without payload, at most.
 _FRAMES = 2 * wire_size(0) + 8
+# Small frames go out together; one of this size goes at once, while the next is made.
+_LARGE = 1024
 _OK, _WORKING = int(Status.OK), int(Status.WORKING)
 # Payload bytes beside the data of a chunk, at most.
 _FIELDS = 1024
@@ -109,7 +111,9 @@ class _Run:
     flights: dict[int, _Flight] = field(default_factory=dict)  # by sequence, oldest first
     pieces: deque[Request] = field(default_factory=deque)  # of requests that were split
     in_flight: int = 0  # wire bytes, both ways
+    moved: int = 0  # data bytes, confirmed
     split: bool = False
+    out: list[bytes] = field(default_factory=list)  # frames to go out together
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,7 @@ class Exchange:
         self._duplicates = 0
         self._round_trip = RoundTrip()
         self._loss = LossRate()
+        self._rate = LineRate()
         self._largest_chunk = 1
         self._last_byte = time.monotonic()
         self._gone: LinkError | None = None
@@ -181,8 +186,8 @@ class Exchange:
 
     @property
     def chunk(self) -> int:
-        """How much data the next WRITE or READ had best carry: less on a bad line."""
-        return self._loss.best_chunk(self._largest_chunk)
+        """How much data the next WRITE or READ had best carry: less on a slow or bad line."""
+        return self._loss.best_chunk(self._rate.best_chunk(self._largest_chunk))
 
     def greet(self, seconds: float) -> Greeting:
         """Find the device and open a session.
@@ -285,12 +290,12 @@ class Exchange:
         now = run.start
         seen = self._decoder.counters
         while True:
-            out = self._resend_due(run, now) if now >= run.wake else []
-            self._fill_window(run, now, out)
+            if now >= run.wake:
+                self._resend_due(run, now)
+            self._fill_window(run, now)
             if not run.flights:
                 break
-            if out:
-                self._transport.send(b"".join(out))
+            self._flush(run)
             bad_frames = seen.bad_frames
             frames = self._take(max(0.0, min(run.wake, run.deadline) - now))
             now = time.monotonic()
@@ -298,14 +303,14 @@ class Exchange:
                 run.heard = now  # a damaged frame is an answer, too
             for frame in frames:
                 self._handle(run, frame, now)
+            self._rate.moved(run.moved, now - run.start)
             if now >= run.deadline or (now - run.heard > _SILENCE and self._is_silent(run, now)):
                 raise self._silence(run.what, now - run.start)
         if run.split:
             # Late copies of what was split must not be acted on after this.
             self._sequence += SEQUENCE_WINDOW
 
-    def _resend_due(self, run: _Run, now: float) -> list[bytes]:
-        out: list[bytes] = []
+    def _resend_due(self, run: _Run, now: float) -> None:
         for flight in list(run.flights.values()):
             if flight.due > now:
                 continue
@@ -317,11 +322,10 @@ class Exchange:
                 self._land(run, flight)
                 run.split = True
             else:
-                out.append(self._send(run, flight, now))
+                self._send(run, flight, now)
         run.wake = min((flight.due for flight in run.flights.values()), default=run.deadline)
-        return out
 
-    def _fill_window(self, run: _Run, now: float, out: list[bytes]) -> None:
+    def _fill_window(self, run: _Run, now: float) -> None:
         flights = run.flights
         # By half windows: fewer, larger writes and wake-ups, and the line still never idles.
         if len(flights) > self._window // 2:
@@ -336,11 +340,11 @@ class Exchange:
             flight = flights[self._sequence] = _Flight(request, self._sequence)
             self._sequence += 1
             run.in_flight += flight.size
-            out.append(self._send(run, flight, now))
+            self._send(run, flight, now)
             if flight.due < run.wake:
                 run.wake = flight.due
 
-    def _send(self, run: _Run, flight: _Flight, now: float) -> bytes:
+    def _send(self, run: _Run, flight: _Flight, now: float) -> None:
         request = flight.request
         attempt = len(flight.sends)
         self._sends = flight.order = self._sends + 1
@@ -353,9 +357,19 @@ class Exchange:
             flight.due = now + flight.poll
         else:
             flight.due = now + self._round_trip.retry(attempt, line)
-        return encode(
-            request.type, self._session, flight.sequence, request.payload, attempt=attempt & 0xFF
-        )
+        run.out.append(
+            encode(
+                request.type, self._session, flight.sequence, request.payload,
+                attempt=attempt & 0xFF,
+            )
+        )  # fmt: skip
+        if len(request.payload) >= _LARGE:
+            self._flush(run)
+
+    def _flush(self, run: _Run) -> None:
+        if run.out:
+            self._transport.send(b"".join(run.out))
+            run.out.clear()
 
     def _handle(self, run: _Run, frame: Frame, now: float) -> None:
         version, type_, attempt, status, session, sequence, payload = frame
@@ -374,6 +388,7 @@ class Exchange:
         if status == _OK:
             self._land(run, flight)
             self._loss.arrived(flight.request.data)
+            run.moved += flight.request.data
             self._round_trip.sample(now - sent - line)
             if run.reply is not None:
                 run.reply(flight.request.tag, payload)

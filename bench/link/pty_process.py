@@ -30,6 +30,7 @@ class PtyProcess:
 
     def close(self) -> None:
         """End it and close the line."""
-        os.close(self.anchor)
+        # Killed first, lest it complains that its line closed.
         self._process.kill()
         self._process.wait()
+        os.close(self.anchor)

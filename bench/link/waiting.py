@@ -15,6 +15,9 @@ _GRACE = 5.0
 # Frame, header, CRC and fields around a chunk, and the other direction's answer to it.
 _OVERHEAD = 50
 _SMALLEST_CHUNK = 64
+# At 4 KiB, frames cost less than 1 % of the line.
+_SLOW_CHUNK = 4096
+_CHUNK_SECONDS = 0.04
 _FEWEST_LOSSES = 3
 
 
@@ -115,3 +118,23 @@ class LossRate:
             return largest
         best = min(self._cap, math.sqrt(_OVERHEAD * self._bytes / self._losses))
         return max(min(_SMALLEST_CHUNK, largest), min(largest, int(best)))
+
+
+class LineRate:
+    """How fast data really moves, which a baud rate says of real lines only."""
+
+    def __init__(self) -> None:
+        """Start with a slow line."""
+        self._rate = 0.0
+
+    def moved(self, size: int, seconds: float) -> None:
+        """Take that ``size`` bytes of data moved, and were confirmed, in ``seconds``."""
+        if size >= _SLOW_CHUNK:
+            self._rate = size / max(seconds, 1e-6)
+
+    def best_chunk(self, largest: int) -> int:
+        """Return the payload size that keeps the line busy for a blink.
+
+        Longer frames cost less on a fast line; on a slow one they only make losses dear.
+        """
+        return min(largest, max(_SLOW_CHUNK, int(self._rate * _CHUNK_SECONDS)))

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from bench.lab.board import Board
+from bench.lab.boards import BoardType
 from bench.lab.build import HostBuild, build_host
 from bench.lab.find import find_board
 from bench.link import Hello
@@ -45,6 +47,17 @@ def _host() -> dict[str, object]:
     }
 
 
+def _is_virtual(kind: BoardType, hello: Hello | None) -> bool:
+    """Tell a virtual board, also one that stands in for a real target: its hello gives it away."""
+    return kind.virtual or (
+        hello is not None
+        and (
+            str(hello.board.get("description", "")).startswith("virtual board")
+            or hello.clock.get("unit") == "ns"
+        )
+    )
+
+
 class Run:
     """A started board plus a store that keeps every attempt as soon as it is made."""
 
@@ -53,6 +66,7 @@ class Run:
         target: str,
         *,
         port: str | None = None,
+        board: Board | None = None,
         native: Path | None = None,
         results: Path | None = None,
         faults: FaultSpec | None = None,
@@ -63,6 +77,7 @@ class Run:
         Args:
             target: Name of a board type.
             port: Serial URL of a board that already runs the firmware.
+            board: The board, if it need not be found.
             native: C++ file to build in place of the native kernel (virtual board only).
             results: Folder of the store.
             faults: Faults to put on the line.
@@ -76,7 +91,7 @@ class Run:
         self._native = native
         self._say = say
         self.store = Store.open(results or results_folder())
-        self.board = find_board(target, port, lambda: self.build)
+        self.board = board or find_board(target, port, lambda: self.build)
         self.session = BoardSession(self.board, faults=faults, console=self._console)
         self._hello: Hello | None = None
         self._took_down = 0
@@ -104,7 +119,7 @@ class Run:
                 name=self.board.name,
                 target=hello.target,
                 url=self.board.url,
-                virtual=self.board.type.virtual,
+                virtual=self.virtual,
                 board_id=hello.board["id"],
                 firmware=hello.firmware,
                 hello=asdict(hello),
@@ -135,11 +150,16 @@ class Run:
         return "error" if self.lost is not None and so_far == "pass" else so_far
 
     @property
+    def virtual(self) -> bool:
+        """Whether the board is none, so that no latency of this run is a board's."""
+        return _is_virtual(self.board.type, self._hello)
+
+    @property
     def clock(self) -> str:
         """What a tick of this board is, for people; says so if it is not a board's time."""
         clock: dict[str, object] = self._hello.clock if self._hello else {}
         unit = str(clock.get("unit", "ticks"))
-        return f"{unit} (virtual board)" if self.board.type.virtual else unit
+        return f"{unit} (virtual board)" if self.virtual else unit
 
     def check(self, job: Job) -> list[CaseResult]:
         """Run one case and keep what it gave; return the last attempt's results.

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from bench.errors import BenchError
-from bench.lab.board import Board
+from bench.lab.board import Board, SharedBoard
 from bench.link import DeviceRebooted, Link, LinkError
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class BoardSession:
         """
         if self._link is None:
             raise BoardLost(f"board {self.board.name}: no link is open")
+        if isinstance(self.board, SharedBoard):
+            self._link = self.board.open_link(self._console)
         return self._link
 
     def __enter__(self) -> BoardSession:
@@ -117,6 +119,9 @@ class BoardSession:
             self._line = line.__enter__()
         url = self._line.url if self._line else self.board.url
         try:
+            if isinstance(self.board, SharedBoard):
+                self._link = self.board.open_link(self._console)
+                return
             self._link = Link.open(url, baudrate=self.board.type.baudrate, console=self._console)
         except LinkError as error:
             death = self.board.post_mortem()

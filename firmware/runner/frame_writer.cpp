@@ -35,6 +35,10 @@ void FrameWriter::end() {
   encode(crc, sizeof crc);
   buffer_[block_] = static_cast<uint8_t>(size_ - block_);
   buffer_[size_++] = 0;
+  // Small frames go out together; after a large one the line can work while the next is made.
+  if (size_ >= capacity_ / 4) {
+    flush();
+  }
 }
 
 void FrameWriter::flush() {

@@ -42,13 +42,16 @@ Runner::Runner(Port& port, Programs* programs, uint32_t chunk, uint8_t* frame, s
 }
 
 void Runner::run() {
+  size_t since_flush = 0;
   while (port_.is_open()) {
-    // Replies go out together when no more requests are waiting.
+    // Replies go out together, when no more requests are waiting or a chunk's worth has come:
+    // the host must not wait for an answer longer than for the line.
     const size_t size = port_.read(input_, input_size_, writer_.pending() ? 0 : kWait);
-    if (size == 0) {
+    take(input_, size);
+    since_flush += size;
+    if (size == 0 || since_flush >= chunk_ / 2) {
       writer_.flush();
-    } else {
-      take(input_, size);
+      since_flush = 0;
     }
   }
 }

@@ -166,6 +166,7 @@ def test_division_whose_reciprocal_moves_the_multiplier_stays_portable() -> None
         (lambda self, x: x * float("inf"), Reason.CONSTANT_NOT_FINITE),
         (lambda self, x: x * float("nan"), Reason.CONSTANT_NOT_FINITE),
         (lambda self, x: x / 0.0, Reason.DIVISION_BY_ZERO),
+        (lambda self, x: x / float("inf"), Reason.CONSTANT_NOT_FINITE),
         (lambda self, x: x * self.infinite, Reason.CONSTANT_NOT_FINITE),
         (lambda self, x: x * 1e38, Reason.FLOAT32_OVERFLOW),
         (lambda self, x: x * self.vector, Reason.BROADCAST),

@@ -154,6 +154,38 @@ def test_gated_activations_become_multiplies(activation, lowered: int) -> None:
     assert float(np.abs(got - activation(X).numpy()).max()) < 4 * qparams.scale
 
 
+def test_every_spelling_of_a_multiply_is_quantized() -> None:
+    def model(x, y):
+        product = torch.multiply(x, y) * torch.mul(x, x)
+        product = torch.true_divide(product, 3).multiply(0.5)
+        return product.mul_(y).div_(torch.tensor(4.0)).divide(2)
+
+    report = export_model(module(model), (X, Y), strict=True).report
+    assert len(report.lowered) == len(report.multiplies) == 8
+
+
+def test_division_by_an_activation_is_not_quantized() -> None:
+    exported = export_model(module(lambda x, y: x / y), (X, Y), strict=True)
+    assert exported.operators == {"aten::div.out": 1}
+    assert exported.report.multiplies == []
+
+
+def test_weights_and_scalars_stay_float() -> None:
+    linear = torch.nn.Linear(6, 6)
+    scale = torch.tensor(0.5)
+    program = quantize_model(module(lambda x: linear(x) * scale), (X,))
+    constants = {**program.state_dict, **program.constants}
+    assert {tensor.dtype for tensor in constants.values()} == {torch.float32}
+    assert sorted(tensor.dim() for tensor in constants.values()) == [0, 1, 2]
+
+
+def test_tensor_constants_are_quantized_with_parameters_of_their_own() -> None:
+    window = torch.linspace(0, 10, 24).reshape(4, 6)
+    (multiply,) = export_model(module(lambda x: x * window), (X,), strict=True).report.multiplies
+    assert multiply.constant == "tensor" and multiply.inputs[1] is not None
+    assert multiply.inputs[1].scale == pytest.approx(10 / 255)
+
+
 def test_in_place_multiply_of_an_input() -> None:
     exported = export_model(module(lambda x, y: x.clone().mul_(y)), (X, Y), strict=True)
     assert exported.operators["esp_nn::quantized_mul_int8.out"] == 1
@@ -191,6 +223,8 @@ def test_no_multiply_at_all() -> None:
 
 @pytest.mark.parametrize("call, message", [
     (lambda: export_model(Product(), (X, Y), route="fast"), "unknown route 'fast': choose from"),
+    (lambda: export_model(Product, (X, Y)), "the model is a type, not a torch.nn.Module"),
+    (lambda: export_model(Product(), (X, Y), [(X, Y.int())]), "calibration inputs 0: types differ"),
     (lambda: export_model(Product(), X), "must be a tuple of tensors"),
     (lambda: export_model(Product(), (X, 3.0)), "input 1 is a float, not a tensor"),
     (lambda: export_model(Product(), (X, Y.double())), "input 1 is float64: only float32"),

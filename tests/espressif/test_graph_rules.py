@@ -262,6 +262,25 @@ def test_edge_validation_is_on() -> None:
     assert edge.compile_config._check_ir_validity
 
 
+def test_one_strided_input_is_enough_to_stay_portable() -> None:
+    def model(self, x, y):
+        return quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT)
+
+    for inputs in ((A, B.t()), (A.t(), B)):
+        edge, _ = lower(model, *inputs)
+        assert [m.reason for m in report_of(edge).multiplies] == [Reason.NOT_CONTIGUOUS]
+
+
+def test_strided_output_stays_portable() -> None:
+    # The constant would be laid out anew, but the product follows the strides of the first input.
+    edge, _ = lower(
+        lambda self, x: quantize(self.constant * dequantize(x, *X), *OUT),
+        A,
+        buffers={"constant": torch.linspace(-1, 1, 256).reshape(16, 16).t()},
+    )
+    assert [m.reason for m in report_of(edge).multiplies] == [Reason.NOT_CONTIGUOUS]
+
+
 def test_half_precision_stays_portable() -> None:
     def model(self, x, y):
         dequantize_per_tensor = torch.ops.quantized_decomposed.dequantize_per_tensor

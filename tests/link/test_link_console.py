@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 
 from hypothesis import given
@@ -27,7 +28,7 @@ LINE = st.lists(st.tuples(st.sampled_from("tf"), TEXT, FRAME), max_size=12)
 def feed_in_pieces(decoder: Decoder, wire: bytes, cuts: list[int]) -> list[bytes]:
     edges = sorted({0, len(wire), *(cut % (len(wire) + 1) for cut in cuts)})
     frames = []
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in itertools.pairwise(edges):
         frames += decoder.feed(wire[begin:end])
     return [frame.payload for frame in frames]
 

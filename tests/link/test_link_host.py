@@ -30,6 +30,7 @@ from bench.link import (
     PortGone,
     ProtocolMismatch,
 )
+from bench.link.exchange import Exchange
 from bench.link.framing import encode
 from bench.link.protocol import HELLO_REPLY, Type
 
@@ -41,6 +42,12 @@ def kernel(elements: int, variant: str = "native", **more: object) -> KernelRequ
         variant, Place("ram", 0), Place("ram", 4096), Place("ram", 8192), elements, PARAMS,
         **more,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def inject(exchange: Exchange, frame: bytes) -> None:
+    """Put a frame on the line that the link knows nothing of."""
+    with exchange._lock:
+        exchange._transport.send(frame)
 
 
 def test_hello(link: Link) -> None:
@@ -153,7 +160,7 @@ def test_console_text_is_heard_without_a_request(board: Board) -> None:
 def test_a_device_that_restarts_by_itself_is_noticed(link: Link) -> None:
     # A RESET that the link does not know of is to it what a watchdog's would be.
     exchange = link.exchange
-    exchange._transport.send(encode(Type.RESET, exchange._session, exchange._sequence, b""))
+    inject(exchange, encode(Type.RESET, exchange._session, exchange._sequence, b""))
     exchange._sequence += 1
     with pytest.raises(DeviceRebooted, match="restarted before WRITE"):
         while True:
@@ -168,7 +175,7 @@ def test_another_program_takes_the_board_over(board: Board, link: Link) -> None:
         Link.open(board.url)
     exchange = link.exchange
     session = exchange._session + 1
-    exchange._transport.send(encode(Type.OPEN, session, 5, b""))
+    inject(exchange, encode(Type.OPEN, session, 5, b""))
     with pytest.raises(LinkError, match="another program opened this board"):
         link.read("ram", 0, 10)
 
@@ -242,7 +249,7 @@ def test_a_failed_write_never_lands_later(board: Board, link: Link) -> None:
     old = encode(Type.WRITE, exchange._session, exchange._sequence - 64, bytes(5) + b"old" * 10)
     os.kill(board.process.pid, signal.SIGCONT)
     link.write("ram", 0, b"new" * 1000)
-    exchange._transport.send(old)  # and a copy that was slower still
+    inject(exchange, old)  # and a copy that was slower still
     assert link.read("ram", 0, 3000) == b"new" * 1000
     assert link.counters().device.stale >= 1
 

@@ -15,7 +15,6 @@
 #include <cstring>
 
 namespace bench {
-
 Line::Line(int in, int out) : in_(in), out_(out) {
   fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
   fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);

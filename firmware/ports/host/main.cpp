@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr size_t kChunk = 8192;
+constexpr size_t kChunk = 32768;
 constexpr char kRestarted[] = "BENCH_RUNNER_RESTARTED";  // the client's descriptor, after a reboot
 constexpr char kListener[] = "BENCH_RUNNER_LISTENER";
 

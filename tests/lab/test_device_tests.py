@@ -1,0 +1,259 @@
+"""``pytest --target esp32s3`` as users run it, on virtual boards."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from virtual_boards import answers_as_loader, fill, is_free
+
+from bench.lab.build import build_host
+from bench.lab.flash import flash
+from bench.lab.image import BuildFolder
+from bench.lab.locks import BoardLock
+from bench.lab.virtual_s3 import Fault, VirtualS3
+from bench.paths import project_root
+from bench.runs.run import results_folder
+
+MakeBoard = Callable[..., VirtualS3]
+
+_ROOT = project_root()
+_KERNELS = _ROOT / "tests" / "device" / "test_kernel_cases.py"
+_SOME = ("-k", "size/7/ or size/16/")
+_HOW_MANY = 12
+# Plugins that take seconds to load and have no part in this.
+_WITHOUT = ("hypothesispytest", "hydra_pytest", "anyio", "benchmark", "cacheprovider")
+
+
+class Session:
+    """A pytest that ended."""
+
+    def __init__(self, port: str, build: BuildFolder, *arguments: object, cwd: Path = _ROOT):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "-ra"),
+                *(part for name in _WITHOUT for part in ("-p", f"no:{name}")),
+                *("--target", "esp32s3", "--port", port, "--app-path", build.folder.parent),
+                *("--build-dir", build.folder.name, *map(str, arguments)),
+            ],
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            env={name: value for name, value in os.environ.items() if name != "ESPPORT"},
+            timeout=120,
+            check=False,
+        )
+        self.status = done.returncode
+        self.output = done.stdout + done.stderr
+
+
+def _newest_runs(url: str, count: int) -> list[tuple[str, int, str, int]]:
+    """Return (target, virtual, firmware, results) of the last runs on a board, newest first."""
+    with closing(sqlite3.connect(results_folder() / "bench.sqlite")) as store:
+        return store.execute(
+            "SELECT b.target, b.virtual, f.hash, (SELECT count(*) FROM attempts a JOIN numerics n"
+            " ON n.attempt_id = a.id WHERE a.run_board_id = rb.id AND n.verdict = 'pass')"
+            " FROM run_boards rb JOIN boards b ON b.id = rb.board_id"
+            " JOIN firmware f ON f.id = rb.firmware_id WHERE rb.url = ?"
+            " ORDER BY rb.id DESC LIMIT ?",
+            (url, count),
+        ).fetchall()
+
+
+@pytest.fixture(scope="module")
+def runner() -> Path:
+    return build_host().runner
+
+
+@pytest.fixture(scope="module")
+def blocks_of_one_flash(tmp_path_factory: pytest.TempPathFactory, build: BuildFolder) -> int:
+    with VirtualS3(tmp_path_factory.mktemp("spare") / "flash.bin") as board:
+        flash(board.url, build)
+        return board.counters.blocks
+
+
+def test_flashes_once_and_again_after_one_changed_byte(
+    make_board: MakeBoard,
+    build: BuildFolder,
+    make_build: Callable[[bytes], BuildFolder],
+    runner: Path,
+    blocks_of_one_flash: int,
+    tmp_path: Path,
+) -> None:
+    board = make_board(runner=runner)
+    junit = tmp_path / "junit.xml"
+    first = Session(board.url, build, _ROOT / "tests/device", "-k", "size/7/ or plain_mul",
+                    f"--junitxml={junit}")  # fmt: skip
+    assert first.status == 0, first.output
+    assert "7 passed" in first.output
+    assert board.counters.blocks == blocks_of_one_flash
+    properties = {p.get("name"): p.get("value") for p in ET.parse(junit).iter("property")}
+    assert properties["native against integer"] == "pass, max 0 LSB, 0 differ"
+    assert int(properties["delegate against runtime, ns (virtual board)"] or 0) > 0
+    [(target, virtual, firmware, results)] = _newest_runs(board.url, 1)
+    assert (target, virtual, firmware) == ("esp32s3", 1, build.elf_hash)
+    assert results > 12
+
+    again = Session(board.url, build, _KERNELS, *_SOME)
+    assert again.status == 0, again.output
+    assert board.counters.blocks == blocks_of_one_flash
+
+    changed = make_build(b"firmware onf")
+    third = Session(board.url, changed, _KERNELS, *_SOME)
+    assert third.status == 0, third.output
+    assert board.counters.blocks > blocks_of_one_flash
+    assert [run[2] for run in _newest_runs(board.url, 2)] == [changed.elf_hash, build.elf_hash]
+    assert is_free(board)
+
+
+def test_two_workers_take_one_board_each(
+    make_board: MakeBoard, build: BuildFolder, runner: Path, blocks_of_one_flash: int
+) -> None:
+    boards = [make_board(mac=f"7c:df:a1:00:00:0{index}", runner=runner) for index in (1, 2)]
+    ports = "|".join(board.url for board in boards)
+    session = Session(ports, build, _KERNELS, *_SOME, "-n", 2)
+    assert session.status == 0, session.output
+    assert f"{_HOW_MANY} passed" in session.output
+    assert [board.counters.blocks for board in boards] == [blocks_of_one_flash] * 2
+    shares = [_newest_runs(board.url, 2) for board in boards]
+    assert all(len(share) == 1 and share[0][3] > 0 for share in shares)  # one run on each
+    # Each case ran once: with two variants, one of them held against two references.
+    assert sum(share[0][3] for share in shares) == 3 * _HOW_MANY
+
+
+_OWN_TESTS = """
+import pytest
+from bench.cases.kernel import standard_kernel_cases
+from bench.cases.program import ProgramCase
+from bench.runs.jobs import KernelJob, ProgramJob
+
+CASE = standard_kernel_cases()[-1]
+
+def test_console_and_link_share_the_port(bench_run, bench_dut, bench_check):
+    bench_check(KernelJob(CASE))
+    bench_dut.serial.hard_reset()
+    bench_dut.expect(r"bench runner \\w+ ready", timeout=10)
+    bench_check(KernelJob(CASE))
+    assert bench_run.session.resets == 0
+
+def test_program(bench_run, bench_check):
+    object.__setattr__(bench_run.session.link.hello, "programs", None)
+    bench_check(ProgramJob(ProgramCase("some", "portable", b"", [], [], 0, 0)))
+"""
+
+
+def test_tests_of_ones_own(
+    make_board: MakeBoard, build: BuildFolder, runner: Path, tmp_path: Path
+) -> None:
+    board = make_board(flashed=build, runner=runner)
+    (tmp_path / "test_own.py").write_text(_OWN_TESTS)
+    both = Session(board.url, build, "--rootdir", tmp_path, tmp_path, cwd=tmp_path)
+    assert both.status == 0, both.output
+    assert "1 passed, 1 skipped" in both.output
+    reason = "not runnable: the firmware was built without ExecuTorch and runs no programs"
+    assert re.search(rf"SKIPPED \[1\].*{reason}", both.output)
+    assert board.counters.blocks == 0
+
+    skipped = Session(
+        board.url, build, "--rootdir", tmp_path, tmp_path, "-k", "program", cwd=tmp_path
+    )
+    assert skipped.status == 1, skipped.output
+    assert "every test for the board was skipped, so nothing was tested" in skipped.output
+
+
+def test_other_projects_are_left_alone(tmp_path: Path, build: BuildFolder) -> None:
+    (tmp_path / "test_theirs.py").write_text(
+        "import pytest\n"
+        "def test(_fixture_classes_and_options):\n"
+        "    serial = _fixture_classes_and_options.classes['serial']\n"
+        "    assert serial.__module__ == 'pytest_embedded_idf.serial'\n"
+        "    pytest.skip('as they like')\n"
+    )
+    session = Session(
+        *("/dev/ttyNONE", build, "--rootdir", tmp_path, tmp_path),
+        *("--embedded-services", "esp,idf"),
+        cwd=tmp_path,
+    )
+    assert session.status == 0, session.output
+    assert "1 skipped" in session.output
+
+
+# Fault: the sentence after "bench: error: URL: "
+_FAILURES = {
+    "no-sync": "the board enters download mode but never answers: nothing we send reaches it",
+    "wrong-chip": "the chip there is an ESP32, not an ESP32-S3: correct the port",
+    "mute@4": "the board stopped answering while it was written: check its power and cable",
+    "corrupt@4": "the flash holds other data than was written: try a lower baud rate",
+}
+
+
+@pytest.fixture(scope="module")
+def failures(
+    tmp_path_factory: pytest.TempPathFactory,
+    make_build: Callable[[bytes], BuildFolder],
+    build: BuildFolder,
+    runner: Path,
+) -> Iterator[dict[str, tuple[VirtualS3, Session]]]:
+    """Try all at once: most of the time esptool waits for an answer."""
+    old = make_build(b"what was there")
+    boards = {}
+    for fault in _FAILURES:
+        flash_file = tmp_path_factory.mktemp("faulty") / "flash.bin"
+        fill(flash_file, old)
+        boards[fault] = VirtualS3(flash_file, runner=runner, faults=[Fault.parse(fault)])
+        boards[fault].start()
+    with ThreadPoolExecutor(len(boards)) as pool:
+        sessions = pool.map(lambda b: Session(b.url, build, _KERNELS, *_SOME), boards.values())
+        yield dict(zip(boards, zip(boards.values(), sessions, strict=True), strict=True))
+    for board in boards.values():
+        board.close()
+
+
+@pytest.mark.parametrize("fault", _FAILURES)
+def test_a_failure_is_one_line(failures: dict[str, tuple[VirtualS3, Session]], fault: str) -> None:
+    board, session = failures[fault]
+    assert session.status == 2, session.output
+    line = f"bench: error: {board.url}: {_FAILURES[fault]}"
+    assert session.output.count(line) == 1, session.output
+    assert "Traceback" not in session.output
+    assert "Error" not in session.output
+    assert is_free(board)
+    assert not answers_as_loader(board)
+
+
+def test_workers_stop_when_all_boards_are_taken(
+    make_board: MakeBoard, build: BuildFolder, runner: Path
+) -> None:
+    board = make_board(flashed=build, runner=runner)
+    with BoardLock(board.url), BoardLock("/dev/ttyNONE"):
+        busy = Session(f"{board.url}|/dev/ttyNONE", build, _KERNELS, *_SOME, "-n", 2)
+    assert busy.status == 2, busy.output
+    assert f"bench: error: board {board.url} is in use by process {os.getpid()}" in busy.output
+    assert "Traceback" not in busy.output
+    assert "replacing crashed worker" not in busy.output
+    assert board.counters.downloads == 0
+
+
+def test_more_workers_than_boards(build: BuildFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
+    crowd = Session("/dev/ttyNONE", build, _KERNELS)
+    assert crowd.status == 4, crowd.output
+    assert "2 workers, but boards at /dev/ttyNONE only: give -n 1" in crowd.output
+
+
+def test_no_build(make_board: MakeBoard, build: BuildFolder, tmp_path: Path) -> None:
+    board = make_board()
+    nothing = Session(board.url, build, _KERNELS, "--app-path", tmp_path)
+    assert nothing.status == 2, nothing.output
+    assert re.search(r"bench: error: cannot read \S+flasher_args.json .*idf.py bu", nothing.output)
+    assert board.counters.downloads == 0
+    assert is_free(board)
