@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.lab import rfc2217
-from bench.link import Link
+from bench.lab.serial_port import open_link
 from bench.link.errors import DeviceSilent, PortGone, ProtocolMismatch
 
 
@@ -11,11 +11,11 @@ def running_firmware(url: str, *, baudrate: int = 921_600, patience: float = 2.0
     """Ask the board at ``url`` for the hash of the firmware it runs; None if it does not say.
 
     Raises:
-        LinkError: The port cannot be opened.
+        BenchError: The port cannot be opened.
     """
     rfc2217.register()
     try:
-        with Link.open(url, baudrate=baudrate, patience=patience) as link:
+        with open_link(url, baudrate=baudrate, patience=patience) as link:
             return str(link.hello.firmware)
     except (DeviceSilent, PortGone, ProtocolMismatch):
         return None

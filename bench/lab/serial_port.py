@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 
 import serial
 
 from bench.errors import BenchError
 from bench.lab import rfc2217
+from bench.link import Link, LinkError
 from bench.link.holders import describe_holders
 
 
@@ -34,6 +36,23 @@ def open_serial(url: str, baudrate: int = 115_200) -> serial.Serial:
         raise PortUnavailable(f"{url} is not a port ({error}): give a device or a URL") from error
     except OSError as error:  # SerialException is one
         raise _explain(url, error) from error
+
+
+def open_link(
+    url: str,
+    *,
+    baudrate: int,
+    console: Callable[[bytes], None] | None = None,
+    patience: float = 5.0,
+) -> Link:
+    """Open the link as ``Link.open`` does; what keeps an RFC 2217 port closed is said as above."""
+    try:
+        return Link.open(url, baudrate=baudrate, console=console, patience=patience)
+    except LinkError as error:
+        cannot_open = type(error) is LinkError and isinstance(error.__cause__, OSError)
+        if cannot_open and url.startswith("rfc2217://"):
+            raise _explain(url, error.__cause__) from error  # type: ignore[arg-type]
+        raise
 
 
 def _explain(url: str, error: OSError) -> PortUnavailable:

@@ -29,7 +29,7 @@ from bench.link.protocol import OPEN_REPLY, READ_REQUEST, REPLY, WRITE_REQUEST, 
 from bench.link.pty_process import PtyProcess
 
 _SIZE = 1 << 20
-_ROUNDS = 15
+_ROUNDS = 25
 _BAUD = 921_600
 _BYTES_A_SECOND = _BAUD / 10
 _PACED_SIZE = 1 << 20

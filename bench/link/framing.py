@@ -87,7 +87,7 @@ class Decoder:
         """Start outside a frame."""
         self.counters = FramingCounters()
         self._text = text
-        self._held = b""
+        self._held: list[bytes] = []
         self._in_frame = False
         self._after_frame = False
         self._limit = wire_size(_LARGEST)
@@ -99,12 +99,16 @@ class Decoder:
     @property
     def pending(self) -> bool:
         """Whether bytes are held back."""
-        return bool(self._held)
+        return self._in_frame or bool(self._held)
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take the line's next bytes; return the frames they complete."""
         frames: list[Frame] = []
-        buffer = self._held + data if self._held else data
+        self._held.append(data)
+        if self._in_frame and b"\0" not in data and sum(map(len, self._held)) <= self._limit:
+            return frames  # the frame goes on
+        buffer = b"".join(self._held) if len(self._held) > 1 else data
+        self._held.clear()
         position = 0
         while True:
             if self._in_frame:
@@ -113,7 +117,7 @@ class Decoder:
                     if len(buffer) - position > self._limit:
                         position = self._give_up_overlong(buffer, position)
                         continue
-                    self._held = buffer[position:]
+                    self._hold(buffer[position:])
                     return frames
                 frame = self._decode(buffer[position:end])
                 if frame is not None:
@@ -125,7 +129,6 @@ class Decoder:
                 # The closing zero may be the next frame's first: that one's was lost, or this
                 # frame's end was and the next one's start ended it.
                 if position == len(buffer):
-                    self._held = b""
                     return frames
                 self._after_frame = False
                 if buffer[position] == MARK:
@@ -136,7 +139,7 @@ class Decoder:
             if start < 0:
                 end = len(buffer) - (buffer[-1:] == b"\0")
                 self._emit(buffer[position:end])
-                self._held = buffer[max(position, end) :]
+                self._hold(buffer[max(position, end) :])
                 return frames
             self._emit(buffer[position:start])
             position = start + len(_START)
@@ -147,12 +150,17 @@ class Decoder:
 
         A zero is text after all; a frame under way is damaged, and text in it is saved.
         """
+        held = b"".join(self._held)
+        self._held.clear()
         if self._in_frame:
-            self._wreck(self._held)
+            self._wreck(held)
             self._in_frame = False
         else:
-            self._emit(self._held)
-        self._held = b""
+            self._emit(held)
+
+    def _hold(self, rest: bytes) -> None:
+        if rest:
+            self._held.append(rest)
 
     def _give_up_overlong(self, buffer: bytes, position: int) -> int:
         """Leave a "frame" that is too long; return where text goes on."""

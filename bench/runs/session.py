@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.errors import BenchError
 from bench.lab.board import Board, SharedBoard
+from bench.lab.serial_port import open_link
 from bench.link import DeviceRebooted, Link, LinkError
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class BoardSession:
             if isinstance(self.board, SharedBoard):
                 self._link = self.board.open_link(self._console)
                 return
-            self._link = Link.open(url, baudrate=self.board.type.baudrate, console=self._console)
+            self._link = open_link(url, baudrate=self.board.type.baudrate, console=self._console)
         except LinkError as error:
             death = self.board.post_mortem()
             if death is None:

@@ -55,6 +55,8 @@ def test_scalars_are_exact() -> None:
     # Each has an output scale that keeps its results spread over the int8 range.
     outputs = [(s1 * abs(float(np.float32(c))) * 1.1, -3) for c in SCALARS]
     operations = [lambda self, x, c=c: x * c for c in SCALARS]
+    # A number of the graph, not a tensor: rounded to float32 all the same.
+    operations[1] = lambda self, x: torch.ops.aten.mul.Scalar(x, SCALARS[1])
     edge, multiplies = lower(ByConstants((s1, z1), outputs, operations))
     results = edge.exported_program().module()(ALL)
     for c, (so, zo), got, multiply in zip(SCALARS, outputs, results, multiplies, strict=True):

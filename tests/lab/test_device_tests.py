@@ -16,13 +16,18 @@ from pathlib import Path
 import pytest
 from virtual_boards import answers_as_loader, fill, is_free
 
+from bench.lab.boards import board_type
 from bench.lab.build import build_host
 from bench.lab.flash import flash
+from bench.lab.hello import running_firmware
 from bench.lab.image import BuildFolder
 from bench.lab.locks import BoardLock
+from bench.lab.serial_board import SerialBoard
+from bench.lab.serial_port import ServerOccupied, open_serial
 from bench.lab.virtual_s3 import Fault, VirtualS3
 from bench.paths import project_root
 from bench.runs.run import results_folder
+from bench.runs.session import BoardSession
 
 MakeBoard = Callable[..., VirtualS3]
 
@@ -256,4 +261,17 @@ def test_no_build(make_board: MakeBoard, build: BuildFolder, tmp_path: Path) -> 
     assert nothing.status == 2, nothing.output
     assert re.search(r"bench: error: cannot read \S+flasher_args.json .*idf.py bu", nothing.output)
     assert board.counters.downloads == 0
+    assert is_free(board)
+
+
+def test_an_occupied_server_is_called_so(make_board: MakeBoard) -> None:
+    board = make_board()
+    with open_serial(board.url):
+        with pytest.raises(ServerOccupied, match="does not serve us: another program"):
+            running_firmware(board.url)
+        with (
+            pytest.raises(ServerOccupied, match="does not serve us: another program"),
+            BoardSession(SerialBoard(board_type("esp32s3"), board.url)),
+        ):
+            pass
     assert is_free(board)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,8 +33,8 @@ from bench.link import (
     ProtocolMismatch,
 )
 from bench.link.exchange import Exchange
-from bench.link.framing import encode
-from bench.link.protocol import HELLO_REPLY, Type
+from bench.link.framing import Decoder, Frame, encode
+from bench.link.protocol import CRC32_REQUEST, HELLO_REPLY, READ_REQUEST, Type
 
 PARAMS = KernelParams(3, -5, 7, 1 << 30, -5, scale1=0.1, scale2=0.2, scale_out=0.3)
 
@@ -274,12 +276,60 @@ def test_garbage_is_one_clear_error() -> None:
         speaker.start()
         try:
             with pytest.raises(
-                BenchError, match="only [0-9]+ bytes of console text and [0-9]+ dam"
+                BenchError, match=r"only [0-9]+ bytes of console text and [0-9]+ dam"
             ):
                 Link.open(url, patience=0.5)
         finally:
             stop.set()
             speaker.join()
+
+
+DESCRIPTION = json.dumps(
+    {
+        "protocol": 1, "target": "fake", "board": {"id": "1", "description": ""}, "firmware": "",
+        "boot_id": 1, "reset_reason": "", "kernels": {}, "memories": [{"name": "ram", "size": 99}],
+        "chunk": 1024, "window": 4, "programs": None, "clock": {"unit": "ns", "hz": 1}, "build": {},
+    }
+).encode()  # fmt: skip
+
+
+@contextlib.contextmanager
+def answering(description: bytes, *, version: int = 1, wrong_crc: bool = False) -> Iterator[str]:
+    """A device of few words; its memory holds what it says of itself."""
+    stop = threading.Event()
+
+    def answer(frame: Frame) -> bytes:
+        if frame.type == Type.HELLO:
+            return HELLO_REPLY.pack(1, 2, 1024, 4, len(description))
+        memory, offset, size = (READ_REQUEST if frame.type == Type.READ else CRC32_REQUEST
+                                ).unpack_from(frame.payload.ljust(9, b"\0"))  # fmt: skip
+        data = description[offset : offset + size]
+        wrong = wrong_crc and memory == 0
+        return {
+            Type.OPEN: bytes(4),
+            Type.READ: data,
+            Type.WRITE: b"",
+            Type.CRC32: (zlib.crc32(data) ^ wrong).to_bytes(4, "little"),
+        }[Type(frame.type)]
+
+    def serve(fd: int) -> None:
+        decoder = Decoder(lambda text: None)
+        os.set_blocking(fd, False)
+        while not stop.wait(0.001):
+            with contextlib.suppress(BlockingIOError):
+                for frame in decoder.feed(os.read(fd, 4096)):
+                    os.write(fd, encode(frame.type | 0x80, frame.session, frame.sequence,
+                                        answer(frame), attempt=frame.attempt,
+                                        version=version))  # fmt: skip
+
+    with pty_with(b"") as (url, fd):
+        server = threading.Thread(target=serve, args=(fd,))
+        server.start()
+        try:
+            yield url
+        finally:
+            stop.set()
+            server.join()
 
 
 @pytest.mark.parametrize(
@@ -294,37 +344,22 @@ def test_garbage_is_one_clear_error() -> None:
 def test_another_firmware_is_one_clear_error(
     version: int, description: bytes, message: str
 ) -> None:
-    from bench.link.framing import Decoder
+    with (
+        answering(description, version=version) as url,
+        pytest.raises(ProtocolMismatch, match=message),
+    ):
+        Link.open(url)
 
-    stop = threading.Event()
 
-    def serve(fd: int) -> None:
-        decoder = Decoder(lambda text: None)
-        os.set_blocking(fd, False)
-        while not stop.wait(0.001):
-            try:
-                frames = decoder.feed(os.read(fd, 4096))
-            except BlockingIOError:
-                continue
-            for frame in frames:
-                payload = {
-                    Type.HELLO: HELLO_REPLY.pack(1, 2, 1024, 4, len(description)),
-                    Type.OPEN: bytes(4),
-                    Type.READ: description,
-                    Type.CRC32: zlib.crc32(description).to_bytes(4, "little"),
-                }[Type(frame.type)]
-                os.write(fd, encode(frame.type | 0x80, frame.session, frame.sequence, payload,
-                                    attempt=frame.attempt, version=version))  # fmt: skip
-
-    with pty_with(b"") as (url, fd):
-        server = threading.Thread(target=serve, args=(fd,))
-        server.start()
-        try:
-            with pytest.raises(ProtocolMismatch, match=message):
-                Link.open(url)
-        finally:
-            stop.set()
-            server.join()
+def test_a_transfer_counts_only_with_the_right_crc() -> None:
+    with answering(DESCRIPTION) as url, Link.open(url) as link:
+        assert link.read("ram", 3, 50) == DESCRIPTION[3:53]
+        link.write("ram", 3, DESCRIPTION[3:53])
+    with answering(DESCRIPTION, wrong_crc=True) as url, Link.open(url) as link:
+        with pytest.raises(LinkError, match=f"{url}: READ of 50 bytes.*other bytes came"):
+            link.read("ram", 3, 50)
+        with pytest.raises(LinkError, match=f"{url}: WRITE of 50 bytes.*holds other bytes"):
+            link.write("ram", 3, DESCRIPTION[3:53])
 
 
 def test_port_is_free_after_a_failure(board: Board) -> None:
@@ -401,6 +436,12 @@ def test_runner_outlives_the_thread_that_started_it(runner: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["--listen"], ["--listen", "nonsense"], ["--what"]])
 def test_runner_refuses_wrong_arguments(runner: Path, arguments: list[str]) -> None:
-    done = subprocess.run([runner, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)  # fmt: skip
+    done = subprocess.run(
+        [runner, *arguments],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1

@@ -1,7 +1,6 @@
 #include "line.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,20 +14,13 @@
 #include <cstring>
 
 namespace bench {
-Line::Line(int in, int out) : in_(in), out_(out) {
-  fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
-  fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
-}
 
 size_t Line::read(uint8_t* data, size_t capacity, uint32_t timeout_ms) {
-  ssize_t size = ::read(in_, data, capacity);
-  if (size < 0 && errno == EAGAIN && timeout_ms > 0) {
-    pollfd waiting = {in_, POLLIN, 0};
-    if (poll(&waiting, 1, static_cast<int>(timeout_ms)) <= 0) {
-      return 0;
-    }
-    size = ::read(in_, data, capacity);
+  pollfd waiting = {in_, POLLIN, 0};
+  if (poll(&waiting, 1, static_cast<int>(timeout_ms)) <= 0) {
+    return 0;
   }
+  const ssize_t size = ::read(in_, data, capacity);
   if (size > 0) {
     return static_cast<size_t>(size);
   }
@@ -45,9 +37,6 @@ void Line::write(const uint8_t* data, size_t size) {
     if (written >= 0) {
       data += written;
       size -= static_cast<size_t>(written);
-    } else if (errno == EAGAIN) {
-      pollfd waiting = {out_, POLLOUT, 0};
-      poll(&waiting, 1, 1000);
     } else if (errno != EINTR) {
       open_ = false;
     }

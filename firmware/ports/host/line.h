@@ -8,8 +8,8 @@ namespace bench {
 
 class Line {
  public:
-  // Uses descriptors that are open already, from now on without blocking.
-  Line(int in, int out);
+  // Uses descriptors that are open already; writes block.
+  Line(int in, int out) : in_(in), out_(out) {}
 
   size_t read(uint8_t* data, size_t capacity, uint32_t timeout_ms);
   void write(const uint8_t* data, size_t size);
