@@ -62,6 +62,7 @@ def test_scalars_are_exact() -> None:
     for c, (so, zo), got, multiply in zip(SCALARS, outputs, results, multiplies, strict=True):
         factor = float(np.float32(c))
         assert multiply.lowered and multiply.constant == "scalar"
+        assert (multiply.multiplier, multiply.shift) == exact.encode(s1 * abs(factor) / so)
         want = by_the_contract(ALL.numpy(), z1, s1, factor, zo, so)
         np.testing.assert_array_equal(got.numpy(), want, f"times {c}")
         assert len(np.unique(want)) > 200

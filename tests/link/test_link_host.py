@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,13 @@ from bench.link import (
 )
 from bench.link.exchange import Exchange
 from bench.link.framing import Decoder, Frame, encode
-from bench.link.protocol import CRC32_REQUEST, HELLO_REPLY, READ_REQUEST, Type
+from bench.link.protocol import (
+    CRC32_REQUEST,
+    HELLO_REPLY,
+    READ_REQUEST,
+    SEQUENCE_WINDOW,
+    Type,
+)
 
 PARAMS = KernelParams(3, -5, 7, 1 << 30, -5, scale1=0.1, scale2=0.2, scale_out=0.3)
 
@@ -293,14 +299,29 @@ DESCRIPTION = json.dumps(
 ).encode()  # fmt: skip
 
 
+Meddler = Callable[[Frame, bytes], bytes]
+
+
 @contextlib.contextmanager
-def answering(description: bytes, *, version: int = 1, wrong_crc: bool = False) -> Iterator[str]:
-    """A device of few words; its memory holds what it says of itself."""
+def answering(
+    description: bytes,
+    *,
+    version: int = 1,
+    wrong_crc: bool = False,
+    chunk: int = 1024,
+    meddle: Meddler = lambda frame, reply: reply,
+) -> Iterator[str]:
+    """A device of few words; its memory holds what it says of itself.
+
+    ``meddle`` turns each reply's wire bytes into what is sent.
+    """
     stop = threading.Event()
 
     def answer(frame: Frame) -> bytes:
         if frame.type == Type.HELLO:
-            return HELLO_REPLY.pack(1, 2, 1024, 4, len(description))
+            # What another version says here is anybody's guess.
+            fields = (1, 2, chunk, 8, len(description))
+            return HELLO_REPLY.pack(*fields) if version == 1 else b""
         memory, offset, size = (READ_REQUEST if frame.type == Type.READ else CRC32_REQUEST
                                 ).unpack_from(frame.payload.ljust(9, b"\0"))  # fmt: skip
         data = description[offset : offset + size]
@@ -318,9 +339,10 @@ def answering(description: bytes, *, version: int = 1, wrong_crc: bool = False) 
         while not stop.wait(0.001):
             with contextlib.suppress(BlockingIOError):
                 for frame in decoder.feed(os.read(fd, 4096)):
-                    os.write(fd, encode(frame.type | 0x80, frame.session, frame.sequence,
-                                        answer(frame), attempt=frame.attempt,
-                                        version=version))  # fmt: skip
+                    reply = encode(frame.type | 0x80, frame.session, frame.sequence,
+                                   answer(frame), attempt=frame.attempt,
+                                   version=version)  # fmt: skip
+                    os.write(fd, meddle(frame, reply))
 
     with pty_with(b"") as (url, fd):
         server = threading.Thread(target=serve, args=(fd,))
@@ -360,6 +382,51 @@ def test_a_transfer_counts_only_with_the_right_crc() -> None:
             link.read("ram", 3, 50)
         with pytest.raises(LinkError, match=f"{url}: WRITE of 50 bytes.*holds other bytes"):
             link.write("ram", 3, DESCRIPTION[3:53])
+
+
+def test_answers_of_another_session_are_nobody_s() -> None:
+    def meddle(frame: Frame, reply: bytes) -> bytes:
+        late = encode(frame.type | 0x80, frame.session ^ 1, frame.sequence, bytes(50))
+        return late + reply if frame.type == Type.READ else reply
+
+    with answering(DESCRIPTION, meddle=meddle) as url, Link.open(url) as link:
+        assert link.read("ram", 3, 50) == DESCRIPTION[3:53]
+
+
+def test_a_device_that_changes_its_version_is_noticed() -> None:
+    def meddle(frame: Frame, reply: bytes) -> bytes:
+        if frame.type != Type.WRITE:
+            return reply
+        return encode(frame.type | 0x80, frame.session, frame.sequence, b"", version=3)
+
+    with (
+        answering(DESCRIPTION, meddle=meddle) as url,
+        Link.open(url) as link,
+        pytest.raises(ProtocolMismatch, match="speaks version 3"),
+    ):
+        link.write("ram", 0, b"x")
+
+
+def test_no_request_gets_so_far_ahead_that_one_in_flight_is_stale() -> None:
+    lost: list[Frame] = []
+    spread = 0
+
+    def meddle(frame: Frame, reply: bytes) -> bytes:
+        nonlocal spread
+        if lost:
+            spread = max(spread, frame.sequence - lost[0].sequence)
+        third = frame.type == Type.READ and READ_REQUEST.unpack_from(frame.payload)[1] == 24
+        if third and len(lost) < 40:
+            lost.append(frame)
+            return b""
+        return reply
+
+    # Chunks of 8 bytes: more requests than the device's window has places.
+    with answering(DESCRIPTION * 3, chunk=8, meddle=meddle) as url:
+        with pytest.raises(ProtocolMismatch):  # three descriptions are none
+            Link.open(url)
+    assert len(lost) == 40
+    assert 32 < spread < SEQUENCE_WINDOW
 
 
 def test_port_is_free_after_a_failure(board: Board) -> None:
