@@ -55,21 +55,22 @@ _TIES = (
     _set("three-quarters", (0.75, 2.0**-7, 1.0), (0, 0, 0)),
     _set("three-quarters-offset", (0.75, 2.0**-7, 1.0), (127, -128, -1)),
 )
-# Every small right shift, where double rounding shows most, then the far ones.
+# Every shift that full-range zero points allow, and 16, which zero points of 0 allow: a kernel may
+# take another path at each. The corners rotate, and the output's zero point leaves room on the
+# side to which the products go.
+_CORNERS = (
+    (17, -23, 6),
+    (0, 0, 0),
+    (-128, 127, 127),
+    (-3, 11, -7),
+    (127, 127, -128),
+    (-128, -128, -100),
+    (5, -5, 42),
+)
 _SHIFTS = (
     *(_shift(s, (0, 0, 0)) for s in (0, -1, -2, -3, -4)),
-    _shift(-5, (17, -23, 6)),
-    _shift(-7, (-128, 127, 127)),
-    _shift(-8, (127, 127, -128)),
-    _shift(-11, (-128, -128, 100)),
-    _shift(-15, (-128, -128, 0)),
-    _shift(-16, (-128, 127, 3)),
-    _shift(-17, (-128, -128, -128)),
-    _shift(-31, (5, -5, 127)),
-    _shift(1, (0, 0, 0)),
-    _shift(4, (-2, 3, -4)),
-    _shift(9, (1, -1, 0)),
-    _shift(15, (-128, -128, 0)),
+    *(_shift(s, _CORNERS[s % len(_CORNERS)], 0.8125 if s % 2 else 0.7071) for s in range(-31, 16)),
+    _shift(16, (0, 0, 0)),
 )
 _MULTIPLIERS = (
     _set("multiplier-largest", (1 - 2.0**-31, 2.0**-6, 1.0), (0, 0, 0)),

@@ -6,7 +6,7 @@ import ctypes
 import multiprocessing
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, TimeoutError
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +16,12 @@ import numpy as np
 from bench.cases.program import Array
 from bench.errors import BenchError
 
+# Seconds for a program on all its inputs, the start of the process included.
+_PATIENCE = 120.0
+
 
 class RuntimeDied(BenchError):
-    """The runtime's process ended while it ran a program: a kernel crashed it."""
+    """The runtime's process ended, or did not return, while it ran a program."""
 
 
 class Runtime:
@@ -56,23 +59,31 @@ class Runtime:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the process."""
+        """End the process, whatever it does."""
+        self._kill()
+
+    def _kill(self) -> None:
+        # The executor itself would wait for a kernel that never returns.
+        for process in list((self._pool._processes or {}).values()):
+            process.kill()
         self._pool.shutdown(cancel_futures=True)
 
     def run(self, pte: bytes, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
         """Run a program on each input set and return every output of each.
 
         Raises:
-            RuntimeDied: The program crashed the process; the next one gets a fresh process.
+            RuntimeDied: The program crashed the process or did not return; the next one gets a
+                fresh process.
             BenchError: The runtime refuses the program.
         """
         try:
-            return self._pool.submit(_run, pte, inputs).result()
-        except BrokenProcessPool as error:
-            self._pool.shutdown()
+            return self._pool.submit(_run, pte, inputs).result(_PATIENCE)
+        except (BrokenProcessPool, TimeoutError) as error:
+            self._kill()
             self._start()
+            how = "died" if isinstance(error, BrokenProcessPool) else "did not return"
             raise RuntimeDied(
-                "ExecuTorch's Python runtime died while it ran the program with these kernels"
+                f"ExecuTorch's Python runtime {how} while it ran the program with these kernels"
             ) from error
         except RuntimeError as error:
             raise BenchError(f"the ExecuTorch runtime refuses the program: {error}") from error

@@ -11,18 +11,20 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[Callable[[str], None]]:
-    """Hold standard error back, at the level of the file, as C++ code writes there too.
+    """Hold both standard streams back, at the level of the file, as C++ code writes there too.
 
     Yields a function that writes a line to the real standard error. What was held back is shown
     only if the block ends in an exception that nobody expected.
     """
+    sys.stdout.flush()
     sys.stderr.flush()
-    real = os.dup(2)
+    out, real = os.dup(1), os.dup(2)
 
     def say(line: str) -> None:
         os.write(real, f"{line}\n".encode())
 
     with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 1)
         os.dup2(held.fileno(), 2)
         try:
             yield say
@@ -34,6 +36,9 @@ def quiet() -> Iterator[Callable[[str], None]]:
                 os.write(real, held.read())
             raise
         finally:
+            sys.stdout.flush()
             sys.stderr.flush()
+            os.dup2(out, 1)
             os.dup2(real, 2)
+            os.close(out)
             os.close(real)

@@ -123,8 +123,9 @@ def _select(
                     yield from map(ProgramJob, program_cases(model, routes, runtime))
     if not found:
         raise BenchError(
-            f"no case is called {' or '.join(patterns)}: names look like 'all-pairs/symmetric', "
-            "'size/7/*', 'align/out+3', 'glu/portable'"
+            f"no case is called {' or '.join(map(repr, patterns))}"
+            + (f" among the programs of {', '.join(models)}" if models else "")
+            + ": names look like 'all-pairs/symmetric', 'size/7/*', 'align/out+3', 'glu/portable'"
         )
 
 

@@ -78,11 +78,12 @@ def load_model(name_or_path: str | Path) -> Model:
     module.eval()
     try:
         with torch.no_grad():
-            module(*example)
-    except Exception as error:
+            outputs = module(*example)
+    except (Exception, SystemExit) as error:
         raise BenchError(
             f"{path}: the model does not run on its example inputs: {_said(error)}"
         ) from error
+    _check_outputs(path, outputs)
     return Model(path.stem, path, module, example, calibration, _expectation(path, file))
 
 
@@ -119,7 +120,7 @@ def _import(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BenchError(f"{path}: {_said(error)}") from error
     return module
 
@@ -127,7 +128,7 @@ def _import(path: Path) -> ModuleType:
 def _call(path: Path, function: Callable[[], Any]) -> Any:
     try:
         return function()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BenchError(f"{path}: {function.__name__}() failed: {_said(error)}") from error
 
 
@@ -136,9 +137,26 @@ def _tensors(path: Path, what: str, value: Any) -> tuple[torch.Tensor, ...]:
 
     if not isinstance(value, tuple) or not all(isinstance(x, torch.Tensor) for x in value):
         raise BenchError(f"{path}: {what} must be a tuple of tensors, not a {_type(value)}")
+    for tensor in value:
+        if tensor.numel() == 0:
+            raise BenchError(f"{path}: {what} has an empty tensor of shape {list(tensor.shape)}")
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise BenchError(f"{path}: {what} has values that are not finite")
     if not value:
         raise BenchError(f"{path}: {what} is empty: a program needs at least one input")
     return value
+
+
+def _check_outputs(path: Path, outputs: Any) -> None:
+    import torch
+
+    given = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    wrong = next((_type(o) for o in given if not isinstance(o, torch.Tensor)), None)
+    if wrong is not None or not given:
+        raise BenchError(
+            f"{path}: the model must return a tensor or a tuple of tensors, not "
+            f"{wrong or 'nothing'}"
+        )
 
 
 def _check_alike(

@@ -128,8 +128,11 @@ def run_job(session: BoardSession, job: Job) -> Iterator[CaseResult]:
             failed = job.failed(f"{error}; {death}" if death else str(error), attempt)
             if isinstance(error, VariantLost):
                 failed = replace(failed, variant=error.variant)
-            # A line may fail on its own, but firmware that dies twice of one case dies of it.
-            yield replace(failed, verdict="fail") if death and attempt == _ATTEMPTS else failed
+            # A line may fail on its own, but firmware that dies twice of one case dies of it; and
+            # where no line is that could fail, one that twice did not return hangs in it.
+            hangs = session.has_no_line and isinstance(error, VariantLost)
+            at_fault = attempt == _ATTEMPTS and (death is not None or hangs)
+            yield replace(failed, verdict="fail") if at_fault else failed
             session.recover(error)
         else:
             yield from (replace(r, counters={**r.counters, "line": line}) for r in results)

@@ -239,6 +239,9 @@ def _result(
         faults.append(damage)
     if others := {r.variant for r in output.replies} - {variant}:
         faults.append(f"asked for {variant}, the board ran {', '.join(others)}")
+    counted = sum(r.vector_elements + r.scalar_elements for r in output.replies)
+    if counted != case.size:
+        faults.append(f"the kernel says it computed {counted} elements of {case.size}")
     details += faults
     p = case.parameters
     return CaseResult(

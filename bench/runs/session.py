@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.errors import BenchError
 from bench.lab.board import Board, SharedBoard
+from bench.lab.host import HostBoard
 from bench.lab.serial_port import open_link
 from bench.link import DeviceRebooted, Link, LinkError
 
@@ -56,6 +57,11 @@ class BoardSession:
         if isinstance(self.board, SharedBoard):
             self._link = self.board.open_link(self._console)
         return self._link
+
+    @property
+    def has_no_line(self) -> bool:
+        """Whether nothing lies between bench and board that could lose or delay anything."""
+        return isinstance(self.board, HostBoard) and self._faults is None
 
     def __enter__(self) -> BoardSession:
         """Start the board and wait for its hello.

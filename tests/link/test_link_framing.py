@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 from cobs import cobs
-from device_filter import ask, hexed
+from device_filter import Device, ask, hexed
 from hypothesis import given
 from hypothesis import strategies as st
 from link_board import HERE
@@ -119,13 +119,27 @@ def test_device_and_host_reject_the_same_damage(device: Path) -> None:
 
 
 def test_device_drops_what_is_longer_than_its_buffer(device: Path) -> None:
-    from device_filter import Device
-
     runner = Device(device)
     # The test runner's chunk is 1,024; a HELLO after an overlong frame is still answered.
-    replies = runner.take(encode(1, 0, 1, bytes(5000)) + encode(1, 0, 2, b""))
-    assert [reply.sequence for reply in replies] == [2]
+    for payload in (bytes(5000), b"\1" * 5000, b"\1\0" * 2500):
+        replies = runner.take(encode(1, 0, 1, payload) + encode(1, 0, 2, b""))
+        assert [reply.sequence for reply in replies] == [2]
     runner.close()
+
+
+def test_frames_may_share_a_zero(device: Path) -> None:
+    good = encode(3, 7, 9, bytes(range(256)))
+    for wire, bad in (
+        (good + good[1:], 0),  # the second's first zero is lost
+        (good + good[1:] + good[1:], 0),
+        (good[:-1] + good, 0),  # the first's last zero is lost: the second's first one ends it
+        (good[:-2] + good, 1),
+        (b"text" + good + b"text\0" + good, 0),
+        (b"\0\0" + good + b"\0" + good, 0),
+    ):
+        frames, _, damaged = decode(wire)
+        assert (len(frames), damaged) == (wire.count(good[1:-1]), bad)
+        assert ask(device, [f"decode {wire.hex()}"])[0].endswith(f". {len(frames)} {bad}")
 
 
 def test_header_is_up_to_date() -> None:

@@ -103,3 +103,36 @@ def test_lowering_is_reported_and_proved_on_the_device(bench_command: BenchComma
     assert by_route["portable"]["native_calls"] == by_route["portable"]["delegate_calls"] == 0
     reasons = [m["reason"] for m in by_route["operator-library"]["report"]["multiplies"]]
     assert sorted(map(str, reasons)) == ["None", "None", "broadcast"]
+
+
+def test_a_kernel_must_count_what_it_computed(bench_command: BenchCommand, tmp_path: Path) -> None:
+    kernel = tmp_path / "counts_nothing.cpp"
+    kernel.write_text(
+        '#include "mul_int8.h"\n#include "requantize.h"\nnamespace bench {\n'
+        "PathCount mul_int8_native(const int8_t* x, const int8_t* y, int8_t* out, size_t n,\n"
+        "                          const MulInt8Params& p) {\n"
+        "  const Requantizer requantize(p);\n"
+        "  for (size_t i = 0; i < n; ++i) {\n"
+        "    out[i] = requantize((x[i] - p.zero_point1) * (y[i] - p.zero_point2));\n"
+        "  }\n  return {0, 0};\n}\n}\n"
+    )
+    outcome = bench_command("run", "--json", "--native", kernel, "--case", "size/5/*")
+    assert outcome.status == 1, outcome.stderr
+    bad = {c["detail"] for c in outcome.report["cases"] if c["verdict"] == "fail"}
+    assert bad == {"the kernel says it computed 0 elements of 5"}
+
+
+def test_a_model_that_prints_or_exits(bench_command: BenchCommand, tmp_path: Path) -> None:
+    model = tmp_path / "chatty.py"
+    model.write_text(
+        "import torch\n"
+        "class M(torch.nn.Module):\n    def forward(self, x):\n        print('hello')\n"
+        "        return torch.exp(x * x), x.mean()\n"
+        "def build(): return M()\n"
+        "def example_inputs(): return calibration()[0]\n"
+        "def calibration(): return [(torch.linspace(-1, 1, 12).reshape(3, 4),)]\n"
+    )
+    outcome = bench_command("run", "--json", "--model", model, "--case", "*/portable")
+    assert (outcome.status, outcome.report["verdict"]) == (0, "pass")
+    model.write_text("import sys\nsys.exit(0)\n")
+    assert "chatty.py: SystemExit" in bench_command("run", "--model", model).refusal()
