@@ -113,8 +113,7 @@ def run_kernel_case(
                 result = replace(result, detail=f"{result.detail}; {found.text}")
                 if variant != PORTABLE and found.symptom not in shrunk_already:
                     shrunk_already.add(found.symptom)
-                    first = compare(expected, output.values).first_bad_index or 0
-                    smallest = _shrink(link, case, variant, first)
+                    smallest = _shrink(link, case, variant, result.first_bad_index or 0)
                     result = replace(result, detail=f"{result.detail}; {smallest}")
         results.append(result)
     native = variants[0]
