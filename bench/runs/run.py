@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import functools
-import platform
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -17,34 +14,17 @@ from bench.lab.boards import BoardType
 from bench.lab.build import HostBuild, build_host
 from bench.lab.find import find_board
 from bench.link import Hello
-from bench.paths import project_root
 from bench.runs.jobs import Job, run_job, verdict
+from bench.runs.record import Record
 from bench.runs.session import BoardLost, BoardSession
-from bench.store import BoardInfo, CaseResult, RunBoardId, RunId, Store
+from bench.store import BoardInfo, CaseResult, RunBoardId, Store
+from bench.store.records import RunKind
 
 if TYPE_CHECKING:
     from bench.link.fault_spec import FaultSpec
 
-_PACKAGES = ("esp-nn-bench", "torch", "executorch", "torchao", "numpy", "pyserial")
-
 # A board that every case takes down would cost a deadline, a reset and a second try a case.
 _PATIENCE = 3
-
-
-def results_folder() -> Path:
-    """Return where runs write unless told otherwise."""
-    return project_root() / "results"
-
-
-def _host() -> dict[str, object]:
-    return {
-        "machine": platform.machine(),
-        "node": platform.node(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "argv": sys.argv,
-        "packages": {name: metadata.version(name) for name in _PACKAGES},
-    }
 
 
 def _is_virtual(kind: BoardType, hello: Hello | None) -> bool:
@@ -68,7 +48,9 @@ class Run:
         port: str | None = None,
         board: Board | None = None,
         native: Path | None = None,
+        kind: RunKind = "correctness",
         results: Path | None = None,
+        record: Record | None = None,
         faults: FaultSpec | None = None,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -79,7 +61,9 @@ class Run:
             port: Serial URL of a board that already runs the firmware.
             board: The board, if it need not be found.
             native: C++ file to build in place of the native kernel (virtual board only).
+            kind: What the store notes the run as.
             results: Folder of the store.
+            record: The store and the run there, if other boards share it; its owner finishes it.
             faults: Faults to put on the line.
             say: Takes a line for people about long work.
 
@@ -90,12 +74,12 @@ class Run:
         self.lost: BoardLost | None = None
         self._native = native
         self._say = say
-        self.store = Store.open(results or results_folder())
+        self._shared = record is not None
+        self._record = record or Record(kind, results)
         self.board = board or find_board(target, port, lambda: self.build)
         self.session = BoardSession(self.board, faults=faults, console=self._console)
         self._hello: Hello | None = None
         self._took_down = 0
-        self._run: RunId | None = None
         self._board: RunBoardId | None = None
         self._early_console = b""
 
@@ -112,9 +96,8 @@ class Run:
         """
         self.session.__enter__()
         hello = self._hello = self.session.link.hello
-        self._run = self.store.begin_run("correctness", _host())
         self._board = self.store.add_board(
-            self._run,
+            self._record.run,
             BoardInfo(
                 name=self.board.name,
                 target=hello.target,
@@ -137,11 +120,14 @@ class Run:
         """Write the verdict, leave the board, close the store."""
         try:
             self.session.__exit__(None, None, None)
-            if self._run is not None:
-                interrupted = error is not None
-                self.store.finish_run(self._run, "interrupted" if interrupted else self.verdict)
         finally:
-            self.store.close()
+            if not self._shared:
+                self._record.finish("interrupted" if error is not None else self.verdict)
+
+    @property
+    def store(self) -> Store:
+        """The store that keeps the results."""
+        return self._record.store
 
     @property
     def verdict(self) -> str:

@@ -26,7 +26,7 @@ from bench.lab.serial_board import SerialBoard
 from bench.lab.serial_port import ServerOccupied, open_serial
 from bench.lab.virtual_s3 import Fault, VirtualS3
 from bench.paths import project_root
-from bench.runs.run import results_folder
+from bench.runs.record import results_folder
 from bench.runs.session import BoardSession
 
 MakeBoard = Callable[..., VirtualS3]
