@@ -29,7 +29,7 @@ from bench.link.protocol import OPEN_REPLY, READ_REQUEST, REPLY, WRITE_REQUEST, 
 from bench.link.pty_process import PtyProcess
 
 _SIZE = 1 << 20
-_ROUNDS = 25
+_ROUNDS = 30
 _BAUD = 921_600
 _BYTES_A_SECOND = _BAUD / 10
 _PACED_SIZE = 1 << 20
@@ -70,7 +70,7 @@ class BenchmarkResult:
     Attributes:
         throughput_ratio: ``Link.write`` and then ``Link.read`` of the same bytes, by a bare echo
             of the same traffic: a process that takes all the bytes and then returns them, in
-            writes of a chunk.
+            writes of a chunk. The median of the rounds' ratios, as is ``pipelined_ratio``.
         pipelined_ratio: Chunks written and read back in one stream, by a bare echo with as many
             chunks in flight, both ways at once: what framing, checking and bookkeeping cost where
             the line is a pty of the same machine, far faster than any serial line.
@@ -120,16 +120,21 @@ def run_benchmark(
     """
     say = progress or (lambda line: None)
     say(f"throughput: {_ROUNDS} x {_SIZE:,} bytes through the link and through a bare echo")
-    chunk, window, rates = _throughput(runner)
+    chunk, window, rounds = _throughput(runner)
     say("round trip: an empty request through the link and through pytest-embedded")
     round_trip, embedded = _round_trips(runner)
     say(f"paced: {_PACED_SIZE:,} bytes each way at {_BAUD:,} baud, with and without latency")
     with ThreadPoolExecutor() as pool:
         paced = tuple(pool.map(lambda latency: _paced(runner, latency), (0.0, _LATENCY)))
+    ratio = {
+        ours: statistics.median(times[bare] / times[ours] for times in rounds)
+        for ours, bare in (("link", "echo"), ("pipelined link", "pipelined echo"))
+    }
+    rates = {what: _SIZE / statistics.median(times[what] for times in rounds) for what in rounds[0]}
     worst = min(rate for line in paced for rate in (line.write, line.read))
     return BenchmarkResult(
-        throughput_ratio=rates["link"] / rates["echo"],
-        pipelined_ratio=rates["pipelined link"] / rates["pipelined echo"],
+        throughput_ratio=ratio["link"],
+        pipelined_ratio=ratio["pipelined link"],
         paced_ratio=worst / _BYTES_A_SECOND,
         round_trip_ratio=embedded / round_trip,
         echo_rate=rates["echo"],
@@ -189,10 +194,12 @@ def _process(command: list[str]) -> Iterator[PtyProcess]:
         process.close()
 
 
-def _throughput(runner: Path) -> tuple[int, int, dict[str, float]]:
-    """Alternate the rounds, so that what else the machine does hits all alike; median of each."""
+def _throughput(runner: Path) -> tuple[int, int, list[dict[str, float]]]:
+    """Return chunk, window and, for each round, the seconds of everything that is compared.
+
+    A round does all there and back again, so that what else the machine does hits all alike.
+    """
     data = os.urandom(_SIZE)
-    times: dict[str, list[float]] = {}
     with ExitStack() as stack:
         board = stack.enter_context(_process([str(runner)]))
         link = stack.enter_context(Link.open(board.url))
@@ -200,19 +207,21 @@ def _throughput(runner: Path) -> tuple[int, int, dict[str, float]]:
         size = [str(_SIZE), str(chunk)]
         echo = stack.enter_context(_process([sys.executable, "-S", "-c", _BARE_ECHO, *size]))
         stream_echo = stack.enter_context(_process(["cat"]))
-        for _ in range(_ROUNDS):
-            for what, work in (
-                ("echo", lambda: _echo(echo.anchor, data, chunk, len(data))),
-                ("write", lambda: link.write("ram", 0, data)),
-                ("read", lambda: link.read("ram", 0, len(data))),
-                ("pipelined echo", lambda: _echo(stream_echo.anchor, data, chunk, chunk * window)),
-                ("pipelined link", lambda: _stream(link, data)),
-            ):
-                times.setdefault(what, []).append(_timed(work))
-    times["link"] = [sum(both) for both in zip(times["write"], times["read"], strict=True)]
-    # The median: the best of a pty's rounds is a matter of how its two ends happened to meet.
-    rates = {what: _SIZE / statistics.median(seconds) for what, seconds in times.items()}
-    return chunk, window, rates
+        work = {
+            "echo": lambda: _echo(echo.anchor, data, chunk, len(data)),
+            "write": lambda: link.write("ram", 0, data),
+            "read": lambda: link.read("ram", 0, len(data)),
+            "pipelined echo": lambda: _echo(stream_echo.anchor, data, chunk, chunk * window),
+            "pipelined link": lambda: _stream(link, data),
+        }
+        rounds = []
+        for _ in range(1 + _ROUNDS):
+            times = dict.fromkeys(work, 0.0)
+            for what in (*work, *reversed(work)):
+                times[what] += _timed(work[what]) / 2
+            times["link"] = times["write"] + times["read"]
+            rounds.append(times)
+    return chunk, window, rounds[1:]  # the first warms up
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -104,22 +104,22 @@ class Decoder:
     def feed(self, data: bytes) -> list[Frame]:
         """Take the line's next bytes; return the frames they complete."""
         frames: list[Frame] = []
-        self._held.append(data)
-        if self._in_frame and b"\0" not in data and sum(map(len, self._held)) <= self._limit:
-            return frames  # the frame goes on
-        buffer = b"".join(self._held) if len(self._held) > 1 else data
-        self._held.clear()
+        if self._held and not self._in_frame:
+            data = self._release() + data
         position = 0
         while True:
             if self._in_frame:
-                end = buffer.find(b"\0", position)
+                end = data.find(b"\0", position)
                 if end < 0:
-                    if len(buffer) - position > self._limit:
-                        position = self._give_up_overlong(buffer, position)
-                        continue
-                    self._hold(buffer[position:])
-                    return frames
-                frame = self._decode(buffer[position:end])
+                    self._held.append(data[position:])
+                    if sum(map(len, self._held)) <= self._limit:
+                        return frames  # the frame goes on
+                    data = self._release()
+                    position = self._give_up_overlong(data)
+                    continue
+                # Pieces of a frame are joined once, when it is whole.
+                self._held.append(data[position:end])
+                frame = self._decode(self._release())
                 if frame is not None:
                     frames.append(frame)
                 position = end + 1
@@ -128,20 +128,21 @@ class Decoder:
             if self._after_frame:
                 # The closing zero may be the next frame's first: that one's was lost, or this
                 # frame's end was and the next one's start ended it.
-                if position == len(buffer):
+                if position == len(data):
                     return frames
                 self._after_frame = False
-                if buffer[position] == MARK:
+                if data[position] == MARK:
                     self._in_frame = True
                     position += 1
                     continue
-            start = buffer.find(_START, position)
+            start = data.find(_START, position)
             if start < 0:
-                end = len(buffer) - (buffer[-1:] == b"\0")
-                self._emit(buffer[position:end])
-                self._hold(buffer[max(position, end) :])
+                end = len(data) - data.endswith(b"\0")
+                self._emit(data[position:end])
+                if end < len(data):
+                    self._held.append(b"\0")
                 return frames
-            self._emit(buffer[position:start])
+            self._emit(data[position:start])
             position = start + len(_START)
             self._in_frame = True
 
@@ -150,24 +151,24 @@ class Decoder:
 
         A zero is text after all; a frame under way is damaged, and text in it is saved.
         """
-        held = b"".join(self._held)
-        self._held.clear()
+        held = self._release()
         if self._in_frame:
             self._wreck(held)
             self._in_frame = False
         else:
             self._emit(held)
 
-    def _hold(self, rest: bytes) -> None:
-        if rest:
-            self._held.append(rest)
+    def _release(self) -> bytes:
+        held = b"".join(self._held)
+        self._held.clear()
+        return held
 
-    def _give_up_overlong(self, buffer: bytes, position: int) -> int:
+    def _give_up_overlong(self, code: bytes) -> int:
         """Leave a "frame" that is too long; return where text goes on."""
         # A line of text that has only begun would not be found in the wreck.
-        tail = _BEGUN.search(buffer, max(position, len(buffer) - _LONGEST_LINE))
-        end = tail.start() if tail else len(buffer)
-        self._wreck(buffer[position:end])
+        tail = _BEGUN.search(code, max(0, len(code) - _LONGEST_LINE))
+        end = tail.start() if tail else len(code)
+        self._wreck(code[:end])
         self._in_frame = False
         return end
 

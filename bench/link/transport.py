@@ -115,16 +115,18 @@ class _DescriptorPort:
         self._flush()
 
     def receive(self, timeout: float) -> bytes:
+        fds = [self._fd]
+        deadline = time.monotonic() + timeout
         try:
-            if self._unsent:
-                readable, writable, _ = select.select([self._fd], [self._fd], [], timeout)
+            while True:
+                readable, writable, _ = select.select(fds, fds if self._unsent else [], [], timeout)
                 if writable:
                     self._flush()
-            else:
-                readable, _, _ = select.select([self._fd], [], [], timeout)
-            if not readable:
-                return b""
-            return self._read()
+                if readable:
+                    return self._read()
+                timeout = deadline - time.monotonic()
+                if not writable or timeout <= 0:
+                    return b""
         except BlockingIOError:
             return b""
         except (OSError, ValueError) as error:
