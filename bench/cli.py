@@ -12,6 +12,7 @@ from bench.errors import BenchError
 # Name, where it lives, what --help says of it. The texts stand here so that --help imports no room.
 _COMMANDS = {
     "run": ("bench.commands.run:run", "Run every case on a board and give a verdict."),
+    "latency": ("bench.commands.latency:latency", "Measure how fast kernels and programs are."),
     "build": ("bench.commands.build:build", "Build the virtual board's firmware."),
     "export": ("bench.commands.export:export", "Export a model and say what lowered and why."),
     "board": ("bench.commands.board:board", "Find, flash, reset boards; run a virtual ESP32-S3."),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench.lab.embedded_board import EmbeddedBoard
     from bench.runs.jobs import Job
     from bench.runs.run import Run
+    from bench.store import CaseResult
 
 _FIXTURE = "bench_run"
 # Among the keywords of a test, and so of its reports, also from another process.
@@ -29,7 +30,8 @@ _ON_BOARD = "bench-on-real-board"
 _RAN = ("passed", "failed", "error", "xfailed", "xpassed", "rerun")
 
 
-def _target(config: pytest.Config) -> str:
+def target_of(config: pytest.Config) -> str:
+    """Return the kind of board the tests run on."""
     return str(config.getoption("target") or "host")
 
 
@@ -55,7 +57,7 @@ def pytest_collection_modifyitems(
     from bench.lab.boards import board_type
 
     try:
-        kind = board_type(_target(config))
+        kind = board_type(target_of(config))
         if kind.virtual:
             return
         ports = _ports(config, kind)
@@ -116,7 +118,7 @@ def bench_run(request: pytest.FixtureRequest) -> Iterator[Run]:
     config = request.config
     with contextlib.ExitStack() as entered:
         try:
-            kind = board_type(_target(config))
+            kind = board_type(target_of(config))
             run = entered.enter_context(
                 Run(
                     target=kind.target,
@@ -172,13 +174,13 @@ def bench_dut(bench_run: Run) -> Any:
 @pytest.fixture
 def bench_check(
     bench_run: Run, record_property: Callable[[str, object], None]
-) -> Callable[[Job], None]:
+) -> Callable[[Job[CaseResult]], None]:
     """Run one job and assert that every verdict is a pass.
 
     What the board's firmware cannot run is skipped, with the reason.
     """
 
-    def check(job: Job) -> None:
+    def check(job: Job[CaseResult]) -> None:
         results = bench_run.check(job)
         for result in results:
             who = f"{result.variant or result.route} against {result.reference}"

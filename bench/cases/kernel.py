@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,17 @@ _SIZES = (*range(1, 18), 1615)
 # Long enough for whole vector blocks and a tail at each alignment.
 _ALIGNED_SIZE = 41
 
+GRID = "grid"
+"""Group of the cases that latency is measured on."""
+
+# Powers of two and their neighbours with tails, up to all int8 pairs.
+_GRID_SIZES = (
+    *(1, 2, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 255, 256, 1000, 1024, 1615, 4096, 4099),
+    *(16_384, 65_535, EXHAUSTIVE_SIZE),
+)
+_GRID_ALIGNED_SIZE = 1615
+_GRID_IN_PLACE_SIZES = (16, 1615, EXHAUSTIVE_SIZE)
+
 
 @dataclass(frozen=True)
 class KernelCase:
@@ -30,6 +41,8 @@ class KernelCase:
         size: Elements.
         align: Offset of first input, second input and output from a 64-byte boundary, in bytes.
         in_place: None, or which input the output overwrites: "x" or "y".
+        placement: Memory of the board the tensors lie in (the second input only, if that memory is
+            read-only, whose bytes it then is); None for the board's first.
     """
 
     name: str
@@ -38,6 +51,7 @@ class KernelCase:
     size: int
     align: tuple[int, int, int] = (0, 0, 0)
     in_place: str | None = None
+    placement: str | None = None
 
     def inputs(self) -> tuple[Int8Array, Int8Array]:
         """Return both inputs: every int8 pair if they fit, else seeded by the case's name."""
@@ -52,9 +66,16 @@ class KernelCase:
         return np.where(flip, np.maximum(x, -127) * -1, x).astype(np.int8), y
 
 
-def standard_kernel_cases() -> list[KernelCase]:
-    """Return the cases that every board runs, quickest to interpret first."""
+def standard_kernel_cases(placements: Mapping[str, bool] | None = None) -> list[KernelCase]:
+    """Return the cases that every board runs, quickest to interpret first.
+
+    Args:
+        placements: Memories of the board, and whether kernels may write there; each adds the grid
+            of sizes, alignments and aliasing there that latency is measured on.
+    """
     cases = list(_standard())
+    for memory, writable in (placements or {}).items():
+        cases += _grid(memory, writable)
     names = [case.name for case in cases]
     assert len(set(names)) == len(names), "two cases share a name"
     return cases
@@ -90,3 +111,35 @@ def _standard() -> Iterator[KernelCase]:
                     (x, y, 0),
                     in_place,
                 )
+
+
+def _grid(memory: str, writable: bool) -> Iterator[KernelCase]:
+    """Yield sizes, then each pointer's alignments, then in place, all with typical parameters.
+
+    Of a read-only memory only the second input is there, so the others' places are not varied.
+    """
+    typical = EXHAUSTIVE_SETS[0]
+    for size in _GRID_SIZES:
+        yield KernelCase(f"grid/{memory}/{size}", GRID, typical, size, placement=memory)
+    for pointer, name in enumerate(("x", "y", "out")):
+        for offset in range(1, 16) if writable or name == "y" else ():
+            align = [0, 0, 0]
+            align[pointer] = offset
+            yield KernelCase(
+                f"grid/{memory}/{_GRID_ALIGNED_SIZE}/{name}+{offset}",
+                GRID,
+                typical,
+                _GRID_ALIGNED_SIZE,
+                (align[0], align[1], align[2]),
+                placement=memory,
+            )
+    for in_place in ("x", "y") if writable else ():
+        for size in _GRID_IN_PLACE_SIZES:
+            yield KernelCase(
+                f"grid/{memory}/{size}/in-place-{in_place}",
+                GRID,
+                typical,
+                size,
+                in_place=in_place,
+                placement=memory,
+            )

@@ -39,6 +39,7 @@ def program_cases(
     Raises:
         BenchError: There is no such model, or it cannot be exported.
     """
+    from bench.espressif.edge import to_portable_edge
     from bench.espressif.export import export_quantized, quantize_model
 
     model = load_model(name_or_path)
@@ -48,7 +49,8 @@ def program_cases(
             f"{model.path}: the model changes its buffer {', '.join(state.values())} when it runs; "
             "a case must give the same each time, so make that an input and an output"
         )
-    portable = export_quantized(quantized, model.example_inputs, "portable")
+    edge = to_portable_edge(quantized)
+    portable = export_quantized(quantized, model.example_inputs, "portable", portable_edge=edge)
     inputs = _input_sets(model, portable)
     on_portable = runtime.run(portable.pte, inputs)
     # Float32 operators of two implementations may round a near tie either way, and what follows
@@ -58,7 +60,7 @@ def program_cases(
     for route in routes:
         exported, outputs, crash = portable, on_portable, None
         if route != "portable":
-            exported = export_quantized(quantized, model.example_inputs, route)
+            exported = export_quantized(quantized, model.example_inputs, route, portable_edge=edge)
             try:
                 outputs = runtime.run(exported.pte, inputs)
             except RuntimeDied as error:

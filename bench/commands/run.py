@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bench.commands.build import native_kernel
+from bench.commands.progress import tracked
 from bench.commands.quiet import quiet
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from bench.runs.jobs import Job
     from bench.runs.run import Run
-    from bench.runs.symptoms import Symptom
 
 _EXIT = {"pass": 0, "fail": 1}
 
@@ -67,8 +63,9 @@ def run(
     from bench.cases.models import find_model
     from bench.lab.boards import board_type
     from bench.runs.run import Run
+    from bench.runs.selection import select_cases
 
-    board_type(target)
+    placements = board_type(target).placements
     for model in models:
         find_model(model)
     spec = None
@@ -79,9 +76,11 @@ def run(
 
     with quiet() as say:
         bench_run = Run(target, port=port, native=native, results=results, faults=spec, say=say)
-        jobs = list(_select(bench_run, models, patterns, say))
+        cases = select_cases(models, patterns, placements, lambda: bench_run.build.library, say)
+        jobs = cases.jobs(placements)
     with bench_run:
-        _check_all(bench_run, jobs)
+        for job in tracked("running", [job.name for job in jobs], jobs):
+            bench_run.check(job)
     if as_json:
         _print_json(bench_run)
     else:
@@ -89,64 +88,6 @@ def run(
 
         print_run(bench_run)
     sys.exit(_EXIT.get(bench_run.verdict, 2))
-
-
-def _select(
-    run: Run, models: tuple[str, ...], patterns: tuple[str, ...], say: Callable[[str], None]
-) -> Iterator[Job]:
-    """Yield the chosen jobs; programs are exported here."""
-    from bench.cases.kernel import standard_kernel_cases
-    from bench.cases.models import list_models, program_cases
-    from bench.cases.program import ROUTES
-    from bench.cases.runtime import Runtime
-    from bench.runs.jobs import KernelJob, ProgramJob
-
-    def chosen(name: str) -> bool:
-        return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
-
-    found = False
-    shrunk: set[Symptom] = set()
-    for case in [] if models else standard_kernel_cases():
-        if chosen(case.name):
-            found = True
-            yield KernelJob(case, shrunk)
-    wanted = {
-        model: [route for route in ROUTES if chosen(f"{Path(model).stem}/{route}")]
-        for model in models or list_models()
-    }
-    if any(wanted.values()):
-        found = True
-        with Runtime(run.build.library) as runtime:
-            for model, routes in wanted.items():
-                if routes:
-                    say(f"exporting {model}: {', '.join(routes)}")
-                    yield from map(ProgramJob, program_cases(model, routes, runtime))
-    if not found:
-        raise BenchError(
-            f"no case is called {' or '.join(map(repr, patterns))}"
-            + (f" among the programs of {', '.join(models)}" if models else "")
-            + ": names look like 'all-pairs/symmetric', 'size/7/*', 'align/out+3', 'glu/portable'"
-        )
-
-
-def _check_all(run: Run, jobs: list[Job]) -> None:
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    progress = Progress(
-        TextColumn("running"),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with progress:
-        task = progress.add_task("", total=len(jobs))
-        for job in jobs:
-            progress.update(task, description=job.name)
-            run.check(job)
-            progress.advance(task)
 
 
 def _print_json(run: Run) -> None:

@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
 # Groups with many small cases get one row; each of these cases still has its own verdict.
 _ONE_ROW_A_CASE = "all-pairs"
-_MOST_FAILURES = 20
+MOST_LINES = 20
 # Narrower, and the columns get unreadable; a pipe counts as 80 columns otherwise.
 _LEAST_WIDTH = 118
-_STYLE = {"pass": "green", "fail": "bold red", "error": "bold yellow", "not-run": "yellow"}
+STYLE = {"pass": "green", "fail": "bold red", "error": "bold yellow", "not-run": "yellow"}
 
 
 def print_run(run: Run) -> None:
     """Print both tables, what failed, the line's counters, the verdict and where it is kept."""
-    console = Console()
-    console.width = max(console.width, _LEAST_WIDTH)
+    console = wide_console()
     kernels = [r for r in run.results if r.level == "kernel"]
     programs = [r for r in run.results if r.level == "program"]
     if kernels:
@@ -35,16 +34,16 @@ def print_run(run: Run) -> None:
         for line in _kept_portable(programs):
             console.print(line, highlight=False, soft_wrap=True)
     bad = [r for r in run.results if r.verdict != "pass"]
-    for result in bad[:_MOST_FAILURES]:
+    for result in bad[:MOST_LINES]:
         console.print(
-            f"[{_STYLE[result.verdict]}]{result.verdict}[/] {escape(describe(result))}",
+            f"[{STYLE[result.verdict]}]{result.verdict}[/] {escape(describe(result))}",
             soft_wrap=True,
         )
-    if len(bad) > _MOST_FAILURES:
-        console.print(f"... and {len(bad) - _MOST_FAILURES} more, all in the store")
+    if len(bad) > MOST_LINES:
+        console.print(f"... and {len(bad) - MOST_LINES} more, all in the store")
     passed = sum(r.verdict == "pass" for r in run.results)
     console.print(
-        f"[{_STYLE[run.verdict]}]{run.verdict}[/]: {passed} of {len(run.results)} comparisons "
+        f"[{STYLE[run.verdict]}]{run.verdict}[/]: {passed} of {len(run.results)} comparisons "
         f"right, {sum(r.elements for r in run.results):,} elements compared",
         highlight=False,
     )
@@ -62,7 +61,7 @@ def describe(result: CaseResult) -> str:
 def _worst(results: Iterable[CaseResult]) -> str:
     verdicts = {r.verdict for r in results}
     worst = next((v for v in ("fail", "error", "not-run") if v in verdicts), "pass")
-    return f"[{_STYLE[worst]}]{worst}[/]"
+    return f"[{STYLE[worst]}]{worst}[/]"
 
 
 def _differences(results: Sequence[CaseResult]) -> str:
@@ -75,18 +74,26 @@ def _differences(results: Sequence[CaseResult]) -> str:
     return f"{most} ({mismatches / elements:.2%})" if mismatches else "0"
 
 
-def _table(title: str, columns: Iterable[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+def wide_console() -> Console:
+    """Return a console wide enough for these tables, whatever the terminal says."""
+    console = Console()
+    console.width = max(console.width, _LEAST_WIDTH)
+    return console
+
+
+def table(title: str, columns: Iterable[str]) -> Table:
+    """Return an empty table in the style of all of them, with left-aligned columns."""
+    made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in columns:
-        table.add_column(name, no_wrap=True)
-    return table
+        made.add_column(name, no_wrap=True)
+    return made
 
 
 def _kernel_table(results: Sequence[CaseResult]) -> Table:
-    table = _table("Kernel cases: LSB differences, largest (share)", ("case", "variant"))
+    made = table("Kernel cases: LSB differences, largest (share)", ("case", "variant"))
     for name in ("elements", "vs\nreference", "vs\nportable"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column("verdict", no_wrap=True)
     rows: dict[tuple[str, str], list[CaseResult]] = {}
     cases: dict[str, set[str]] = {}
     for r in results:
@@ -98,21 +105,19 @@ def _kernel_table(results: Sequence[CaseResult]) -> Table:
         cross = [r for r in found if r.reference == "portable"]
         name = row if len(cases[row]) == 1 else f"{row} ({len(cases[row])} cases)"
         elements = f"{sum(r.elements for r in own):,}"
-        table.add_row(
-            name, variant, elements, _differences(own), _differences(cross), _worst(found)
-        )
-    return table
+        made.add_row(name, variant, elements, _differences(own), _differences(cross), _worst(found))
+    return made
 
 
 def _program_table(results: Sequence[CaseResult], run: Run) -> Table:
-    table = _table(
+    made = table(
         f"Program cases: LSB differences, largest (share); medians in {run.clock}",
         ("model", "route", "lowered"),
     )
     for name in ("ops", "elements", "vs\nruntime", "vs\neager", "vs\nportable", ".pte", "planned"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("median", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column("median", justify="right", no_wrap=True)
+    made.add_column("verdict", no_wrap=True)
     rows: dict[tuple[str, str], list[CaseResult]] = {}
     for r in results:
         rows.setdefault((r.model or "-", r.route or "-"), []).append(r)
@@ -122,7 +127,7 @@ def _program_table(results: Sequence[CaseResult], run: Run) -> Table:
             for reference in ("runtime", "eager", "portable")
         }
         facts = found[-1].counters
-        table.add_row(
+        made.add_row(
             model,
             route,
             str(facts.get("lowered_text", "-")),
@@ -134,7 +139,7 @@ def _program_table(results: Sequence[CaseResult], run: Run) -> Table:
             f"{facts.get('median_ticks', 0):,}",
             _worst(found),
         )
-    return table
+    return made
 
 
 def _kept_portable(results: Sequence[CaseResult]) -> list[str]:

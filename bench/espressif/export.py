@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -159,14 +160,28 @@ def quantize_model(
 
 
 def export_quantized(
-    program: ExportedProgram, example_inputs: Inputs, route: Route, strict: bool = False
+    program: ExportedProgram,
+    example_inputs: Inputs,
+    route: Route,
+    strict: bool = False,
+    *,
+    portable_edge: EdgeProgramManager | None = None,
 ) -> ExportResult:
     """Lower a quantized program and make a .pte of it.
+
+    Args:
+        program: The program in ATen dialect.
+        example_inputs: Tensors that it takes.
+        route: How to lower it.
+        strict: Make it an error if a quantized multiply is not lowered.
+        portable_edge: What ``to_portable_edge`` made of the program, where several routes share it:
+            making it takes most of an export's time. It is left as it is.
 
     Raises:
         BenchError: As ``export_model``.
     """
-    edge, report = lower_multiplies(to_portable_edge(program), route, strict=strict)
+    fresh = copy.deepcopy(portable_edge) if portable_edge else to_portable_edge(program)
+    edge, report = lower_multiplies(fresh, route, strict=strict)
     edge, inputs, outputs = _quantize_io(edge)
     undelegated = edge.exported_program().module()
     if route == "delegate":

@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 import torch
 from executorch.exir.dialects._ops import ops as exir_ops
+from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import Node
 
@@ -145,7 +146,10 @@ def scalar_constant(source: Source, program: ExportedProgram) -> float | None:
         args = arguments(source)
         return float((stored.float() - args["zero_point"]) * args["scale"])
     value = _constant(source, program)
-    return None if value is None or value.dim() != 0 else float(value)
+    # Partitioners are given a program whose tensors have no values.
+    if value is None or value.dim() != 0 or isinstance(value, FakeTensor):
+        return None
+    return float(value)
 
 
 def _constant(source: Source, program: ExportedProgram) -> torch.Tensor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench.errors import BenchError
@@ -14,6 +15,13 @@ else:
     import tomli as tomllib
 
 
+# Beside the types: the lab's inventory, and its list of cases known to fail.
+_NOT_TYPES = ("lab.toml", "known-bad.toml")
+
+
+_WRITABLE = {"read-write": True, "read-only": False}
+
+
 @dataclass(frozen=True)
 class BoardType:
     """A kind of machine that runs the firmware.
@@ -21,6 +29,8 @@ class BoardType:
     Attributes:
         target: Its name, as ``--target`` takes it.
         description: One line for people.
+        placements: Memories that kernels are run and timed in, by their names in hello; False for
+            a read-only one, which only holds an input.
         virtual: Not hardware: a latency measured on it is no board's latency.
         baudrate: Rate of its serial line in bits a second; without meaning on a virtual one.
     """
@@ -28,6 +38,7 @@ class BoardType:
     target: str
     description: str
     virtual: bool
+    placements: Mapping[str, bool]
     baudrate: int = 921_600
 
 
@@ -39,7 +50,7 @@ def board_types() -> dict[str, BoardType]:
     """
     types = {}
     for path in sorted((project_root() / "boards").glob("*.toml")):
-        if path.name == "lab.toml":  # the lab's inventory, not a type
+        if path.name in _NOT_TYPES:
             continue
         try:
             entry = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -47,9 +58,12 @@ def board_types() -> dict[str, BoardType]:
                 target=entry["target"],
                 description=entry["description"],
                 virtual=entry["virtual"],
+                placements={
+                    memory: _WRITABLE[access] for memory, access in entry["placements"].items()
+                },
                 baudrate=entry.get("baudrate", BoardType.baudrate),
             )
-        except (tomllib.TOMLDecodeError, KeyError) as error:
+        except (tomllib.TOMLDecodeError, KeyError, AttributeError) as error:
             raise BenchError(f"{path}: not a board type: {error}") from error
         types[kind.target] = kind
     return types

@@ -19,10 +19,9 @@ _PATIENCE = 2.0
 class HostBoard:
     """Runs a host runner; the bench opens the pty's other end as it opens a serial port."""
 
-    name = "host"
-
-    def __init__(self, runner: Path) -> None:
+    def __init__(self, runner: Path, name: str = "host") -> None:
         """Remember the runner's executable; ``start`` runs it."""
+        self.name = name
         self.type = board_type("host")
         self._runner = runner
         self._process: subprocess.Popen[bytes] | None = None

@@ -12,9 +12,9 @@ from bench.lab.rfc2217 import register
 class SerialBoard:
     """A port, a socket or an RFC 2217 server where a board answers hello."""
 
-    def __init__(self, kind: BoardType, url: str) -> None:
-        """Remember where it is; the link opens it."""
-        self.name = url
+    def __init__(self, kind: BoardType, url: str, name: str | None = None) -> None:
+        """Remember where it is, and its name if that is not its URL; the link opens it."""
+        self.name = name or url
         self.type = kind
         self.url = url
         self._lock = BoardLock(url)

@@ -41,6 +41,8 @@ from bench.link.protocol import (
     RUN_KERNEL_REPLY,
     RUN_KERNEL_REQUEST,
     TENSOR,
+    TRACE_REPLY,
+    TRACE_REQUEST,
     WRITE_REQUEST,
     Kernel,
     Type,
@@ -226,6 +228,7 @@ class Link:
             request.warmup,
             request.samples,
             *self._samples(request.sample_place, request.samples),
+            *(self._place(request.refill, size) if request.refill else (NO_MEMORY, 0)),
         )
         calls = 1 + request.warmup + request.samples
         work = calls * size * _SECONDS_AN_ELEMENT if seconds is None else seconds
@@ -240,11 +243,27 @@ class Link:
         return KernelReply(variant=ran, **fields)
 
     def load_program(
-        self, memory: str, offset: int, size: int, method: str = "forward", *, seconds: float = 10.0
+        self,
+        memory: str,
+        offset: int,
+        size: int,
+        method: str = "forward",
+        *,
+        traced: bool = False,
+        seconds: float = 10.0,
     ) -> ProgramInfo:
-        """Load a program (.pte) that was written to a memory; it must stay there."""
+        """Load a program (.pte) that was written to a memory; it must stay there.
+
+        Args:
+            memory: Where it was written.
+            offset: Its first byte there.
+            size: Its bytes.
+            method: The method to load.
+            traced: Record every execution, for `trace`; only where hello says that it can.
+            seconds: How long loading may take.
+        """
         index = self._memory(memory, offset, size)
-        payload = LOAD_PROGRAM_REQUEST.pack(index, offset, size) + method.encode()
+        payload = LOAD_PROGRAM_REQUEST.pack(index, offset, size, traced) + method.encode()
         answer = self.exchange.one(
             Request(Type.LOAD_PROGRAM, payload, answer=_PROGRAM_INFO),
             f"LOAD_PROGRAM of {size:,} bytes", self._deadline(0, seconds),
@@ -280,6 +299,28 @@ class Link:
         )  # fmt: skip
         fields: dict[str, Any] = EXECUTE_REPLY.unpack(answer)
         return ExecuteReply(**fields)
+
+    def trace(self, memory: str, offset: int, size: int, *, seconds: float = 10.0) -> int:
+        """Unload the traced program and have its ETDump written to a memory.
+
+        Args:
+            memory: Where it is to be written.
+            offset: First byte there.
+            size: Room there.
+            seconds: How long that may take.
+
+        Returns:
+            The trace's bytes; 0 if the program was not traced or the room was too small.
+        """
+        answer = self.exchange.one(
+            Request(
+                Type.TRACE,
+                TRACE_REQUEST.pack(self._memory(memory, offset, size), offset, size),
+                answer=TRACE_REPLY.size,
+            ),
+            "TRACE", self._deadline(0, seconds),
+        )  # fmt: skip
+        return int(TRACE_REPLY.unpack(answer)["size"])
 
     def counters(self) -> Counters:
         """Return both ends' counters."""

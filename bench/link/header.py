@@ -48,6 +48,7 @@ def header_text() -> str:
         f"constexpr uint32_t kSequenceWindow = {protocol.SEQUENCE_WINDOW};",
         f"constexpr uint32_t kMaxWindow = {protocol.MAX_WINDOW};",
         f"constexpr uint8_t kNoMemory = 0x{protocol.NO_MEMORY:02X};",
+        f"constexpr uint8_t kPoison = 0x{protocol.POISON:02X};",
         f"constexpr uint8_t kDescription = 0x{protocol.DESCRIPTION:02X};",
         f"constexpr uint8_t kReply = 0x{protocol.REPLY:02X};",
         "",

@@ -8,10 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Memory:
-    """A flat range of a board's bytes; the host lays it out itself. Bases are 64-byte aligned."""
+    """A flat range of a board's bytes; the host lays it out itself. Bases are 64-byte aligned.
+
+    A read-only one holds constants that the firmware was built with.
+    """
 
     name: str
     size: int
+    read_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,8 @@ class KernelRequest:
     """One kernel run: a first call timed alone, ``warmup`` calls, then ``samples`` timed calls.
 
     ``x``, ``y`` and ``out`` are ``elements`` bytes each; ``out`` may be ``x`` or ``y``. With
-    samples, ``sample_place`` takes one u32 of ticks a sample.
+    samples, ``sample_place`` takes one u32 of ticks a sample. Before the last timed call the
+    device copies what lies at ``refill`` to ``out``, or fills ``out`` with ``POISON``.
     """
 
     variant: str
@@ -105,6 +110,7 @@ class KernelRequest:
     warmup: int = 0
     samples: int = 0
     sample_place: Place | None = None
+    refill: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,8 @@ class KernelReply:
         vector_elements: Elements of ONE call that the vector path computed.
         scalar_elements: Elements of one call that the scalar path computed.
         first_ticks: Duration of the first call.
-        overhead_ticks: Median duration of an empty call, in every duration above.
+        overhead_ticks: Median duration of an empty call, in every duration here.
+        all_ticks: From the first call to the end of the last.
     """
 
     variant: str
@@ -124,6 +131,7 @@ class KernelReply:
     scalar_elements: int
     first_ticks: int
     overhead_ticks: int
+    all_ticks: int
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,11 @@ class ProgramInfo:
 
 @dataclass(frozen=True)
 class ExecuteRequest:
-    """One run of the loaded program, timed as a kernel is; places in the program's order."""
+    """One run of the loaded program, timed as a kernel is; places in the program's order.
+
+    Before the last timed execution the outputs, and what memory the program's tensors share, are
+    filled with ``POISON``.
+    """
 
     inputs: tuple[Place, ...]
     outputs: tuple[Place, ...]
@@ -158,7 +170,7 @@ class ExecuteRequest:
 
 @dataclass(frozen=True)
 class ExecuteReply:
-    """What the device counted during the FIRST execution, and how long that took."""
+    """What the device counted during the FIRST execution, and how long that and all took."""
 
     first_ticks: int
     overhead_ticks: int
@@ -166,6 +178,7 @@ class ExecuteReply:
     delegate_calls: int
     vector_elements: int
     scalar_elements: int
+    all_ticks: int
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Type(IntEnum):
     EXECUTE = 9
     COUNTERS = 10
     RESET = 11
+    TRACE = 12
 
 
 REPLY = 0x80
@@ -70,6 +71,12 @@ class Status(IntEnum):
     NO_PROGRAMS = 12
     NO_PROGRAM_LOADED = 13
     PROGRAM_FAILED = 14
+    READ_ONLY = 15
+
+
+POISON = 0xA5
+"""What the device fills an output with before the last timed call, so that a kernel or program
+that computed only in an earlier call shows."""
 
 
 class Kernel(IntEnum):
@@ -135,14 +142,15 @@ RUN_KERNEL_REQUEST = Layout(
     "out_memory:u8 out_offset:u32 elements:u32 "
     "zero_point1:i32 zero_point2:i32 zero_point_out:i32 multiplier:i32 shift:i32 "
     "activation_min:i32 activation_max:i32 scale1:f64 scale2:f64 scale_out:f64 "
-    "warmup:u16 samples:u32 sample_memory:u8 sample_offset:u32",
+    "warmup:u32 samples:u32 sample_memory:u8 sample_offset:u32 refill_memory:u8 refill_offset:u32",
 )
 RUN_KERNEL_REPLY = Layout(
     "RunKernelReply",
-    "variant:u8 vector_elements:u32 scalar_elements:u32 first_ticks:u64 overhead_ticks:u32",
+    "variant:u8 vector_elements:u32 scalar_elements:u32 first_ticks:u64 overhead_ticks:u32 "
+    "all_ticks:u64",
 )
 # Followed by the method's name, without a closing zero.
-LOAD_PROGRAM_REQUEST = Layout("LoadProgramRequest", "memory:u8 offset:u32 size:u32")
+LOAD_PROGRAM_REQUEST = Layout("LoadProgramRequest", "memory:u8 offset:u32 size:u32 traced:u8")
 # Followed by a TENSOR with its sizes (rank times u32) for each input, then each output.
 LOAD_PROGRAM_REPLY = Layout(
     "LoadProgramReply", "inputs:u8 outputs:u8 planned_bytes:u32 method_bytes:u32"
@@ -151,14 +159,16 @@ TENSOR = Layout("Tensor", "dtype:u8 rank:u8 bytes:u32")
 # Followed by a PLACE for each input, then each output.
 EXECUTE_REQUEST = Layout(
     "ExecuteRequest",
-    "inputs:u8 outputs:u8 warmup:u16 samples:u32 sample_memory:u8 sample_offset:u32",
+    "inputs:u8 outputs:u8 warmup:u32 samples:u32 sample_memory:u8 sample_offset:u32",
 )
 PLACE = Layout("Place", "memory:u8 offset:u32")
 EXECUTE_REPLY = Layout(
     "ExecuteReply",
     "first_ticks:u64 overhead_ticks:u32 native_calls:u32 delegate_calls:u32 "
-    "vector_elements:u32 scalar_elements:u32",
+    "vector_elements:u32 scalar_elements:u32 all_ticks:u64",
 )
+TRACE_REQUEST = Layout("TraceRequest", "memory:u8 offset:u32 size:u32")
+TRACE_REPLY = Layout("TraceReply", "size:u32")
 COUNTERS_REPLY = Layout(
     "CountersReply",
     "frames:u32 bad_frames:u32 overruns:u32 duplicates:u32 resends:u32 stale:u32 refused:u32 "

@@ -4,35 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from bench.cases.kernel import KernelCase
 from bench.cases.program import ProgramCase
+from bench.errors import BenchError
 from bench.link import Counters, DeviceRefused, Link, LinkError
 from bench.runs.kernels import VariantLost, run_kernel_case
+from bench.runs.memory import DoesNotFit
 from bench.runs.programs import run_program_case
-from bench.runs.session import BoardSession
+from bench.runs.session import BoardLost, BoardSession
 from bench.runs.symptoms import Symptom
-from bench.store import CaseResult
+from bench.store import CaseResult, LatencyResult
 from bench.store.verdicts import overall
 
 # A case that took the board down is tried once more; what it did both times is kept.
 _ATTEMPTS = 2
 
 
-class Job(Protocol):
-    """One case, ready to run on any link."""
+Result = TypeVar("Result", CaseResult, LatencyResult)
+
+
+class Job(Protocol[Result]):
+    """One case, ready to run on any link, for its verdicts or for its timings."""
 
     @property
     def name(self) -> str:
         """The case's name."""
         ...
 
-    def run(self, link: Link, attempt: int) -> list[CaseResult]:
+    def run(self, link: Link, attempt: int) -> list[Result]:
         """Run it; LinkError if the board went away or refused."""
         ...
 
-    def failed(self, why: str, attempt: int) -> CaseResult:
+    def failed(self, why: str, attempt: int) -> Result:
         """Return the result of an attempt that ended without outputs."""
         ...
 
@@ -55,8 +60,11 @@ class KernelJob:
         return self.case.name
 
     def run(self, link: Link, attempt: int) -> list[CaseResult]:
-        """Run it."""
-        return run_kernel_case(link, self.case, attempt, self.shrunk)
+        """Run it; a board without the memory it wants cannot, and its result says so."""
+        try:
+            return run_kernel_case(link, self.case, attempt, self.shrunk)
+        except DoesNotFit as error:
+            return [replace(self.failed(str(error), attempt), verdict="not-run")]
 
     def failed(self, why: str, attempt: int) -> CaseResult:
         """Return the result of an attempt that ended without outputs."""
@@ -105,7 +113,7 @@ class ProgramJob:
         )
 
 
-def run_job(session: BoardSession, job: Job) -> Iterator[CaseResult]:
+def run_job(session: BoardSession, job: Job[Result]) -> Iterator[Result]:
     """Run one case, again on a revived board if it took the board down.
 
     Yields every attempt's results, the failed attempts' too, each with what the line lost and
@@ -134,6 +142,12 @@ def run_job(session: BoardSession, job: Job) -> Iterator[CaseResult]:
             at_fault = attempt == _ATTEMPTS and (death is not None or hangs)
             yield replace(failed, verdict="fail") if at_fault else failed
             session.recover(error)
+        except BoardLost:
+            raise
+        except BenchError as error:
+            # Such as a program that the board's memory cannot hold: this case's trouble alone.
+            yield job.failed(str(error), attempt)
+            return
         else:
             yield from (replace(r, counters={**r.counters, "line": line}) for r in results)
             return
@@ -148,15 +162,25 @@ def _line_counters(before: Counters, after: Counters) -> dict[str, int]:
     }
 
 
-def verdict(results: Sequence[CaseResult]) -> str:
+def verdict(*kinds: Sequence[CaseResult] | Sequence[LatencyResult]) -> str:
     """Sum a run up: "fail" if an output was wrong, "error" if one never came, else "pass".
 
     A failed attempt that a later attempt of the same case made good is kept but does not count.
+
+    Args:
+        kinds: Verdicts on outputs, and timings; what there is none of does not count.
     """
+    sums = {_sum_up(results) for results in kinds if results}
+    return next(
+        (worst for worst in ("fail", "error") if worst in sums), "pass" if sums else "error"
+    )
+
+
+def _sum_up(results: Sequence[CaseResult] | Sequence[LatencyResult]) -> str:
     judged = {_execution(r) for r in results if r.verdict in ("pass", "fail")}
     return overall(r for r in results if r.verdict != "error" or _execution(r) not in judged)
 
 
-def _execution(result: CaseResult) -> tuple[str, str, str | None]:
+def _execution(result: CaseResult | LatencyResult) -> tuple[str, str, str | None]:
     """Return what is run again as a whole: a kernel case, or a program with all its inputs."""
     return result.level, result.model or result.name, result.route

@@ -19,6 +19,7 @@ from bench.link import (
     LinkError,
     Place,
 )
+from bench.link.protocol import POISON
 from bench.numerics import Comparison, compare, multiply_int8, multiply_portable, tie_zone
 from bench.numerics.multiply import Int8Array
 from bench.runs.memory import GUARD, Layout, lay_out
@@ -28,9 +29,6 @@ from bench.store import CaseResult
 
 OPERATOR = "mul_int8"
 PORTABLE = "portable"
-
-PATTERN = 0xA5
-"""What the output and its guards hold before a run, so that what a kernel leaves out shows."""
 
 
 @dataclass
@@ -47,7 +45,7 @@ class Output:
         """Name what the kernel wrote that was not its own."""
         hits = []
         for name, guard in (("before", self.before), ("after", self.after)):
-            bad = [i % GUARD for i, byte in enumerate(guard) if byte != PATTERN]
+            bad = [i % GUARD for i, byte in enumerate(guard) if byte != POISON]
             if bad:
                 away = GUARD - max(bad) if name == "before" else min(bad) + 1
                 hits.append(
@@ -84,10 +82,9 @@ def run_kernel_case(
         DeviceRefused: The board refused a request.
     """
     shrunk_already = set() if shrunk_already is None else shrunk_already
-    x, y = case.inputs()
     variants = link.hello.kernels[OPERATOR]
-    memory = link.hello.memories[0]
-    layout = lay_out(case, memory.size)
+    layout = lay_out(case, link.hello.memories)
+    x, y = inputs_of(link, case, layout)
     p = case.parameters
     integer = multiply_int8(x, y, p.integer)
     float32 = multiply_portable(x, y, *p.qparams)
@@ -95,7 +92,7 @@ def run_kernel_case(
     outputs: dict[str, Output] = {}
     for variant in variants:
         try:
-            output = run_variant(link, case, variant, layout, memory.name, x, y)
+            output = run_variant(link, case, variant, layout, x, y)
         except DeviceRefused:
             raise
         except LinkError as error:
@@ -106,12 +103,11 @@ def run_kernel_case(
             case, variant, reference, compare(expected, output.values), output, attempt
         )
         if result.verdict != "pass" and len(output.replies) == 1:
-            found = find_symptom(
-                case, expected, output.values, output.before, output.after, PATTERN
-            )
+            found = find_symptom(case, expected, output.values, output.before, output.after, POISON)
             if found is not None:
                 result = replace(result, detail=f"{result.detail}; {found.text}")
-                if variant != PORTABLE and found.symptom not in shrunk_already:
+                may_shrink = variant != PORTABLE and not layout.y_is_constant
+                if may_shrink and found.symptom not in shrunk_already:
                     shrunk_already.add(found.symptom)
                     smallest = _shrink(link, case, variant, result.first_bad_index or 0)
                     result = replace(result, detail=f"{result.detail}; {smallest}")
@@ -129,7 +125,6 @@ def run_variant(
     case: KernelCase,
     variant: str,
     layout: Layout,
-    memory: str,
     x: Int8Array,
     y: Int8Array,
 ) -> Output:
@@ -140,56 +135,74 @@ def run_variant(
         case: Size, alignment, aliasing and parameters.
         variant: Its name.
         layout: Where the tensors lie.
-        memory: Name of the memory they lie in.
         x: First input, of the case's size.
         y: Second input, likewise.
     """
     values = np.empty(case.size, np.int8)
     output = Output(values, b"", b"", True, [])
+    memory, start_of_out = layout.out.memory, layout.out.offset
     for start in range(0, case.size, layout.block):
         block = slice(start, min(start + layout.block, case.size))
         n = block.stop - block.start
         if case.in_place is None:
-            link.fill(memory, layout.out - GUARD, n + 2 * GUARD, PATTERN)
+            link.fill(memory, start_of_out - GUARD, n + 2 * GUARD, POISON)
         else:
             # The guards only: between them lies an input, which the write below restores.
-            link.fill(memory, layout.out - GUARD, GUARD, PATTERN)
-            link.fill(memory, layout.out + n, GUARD, PATTERN)
-        inputs = [(layout.x, x[block].tobytes()), (layout.y, y[block].tobytes())]
-        for offset, data in inputs:
-            # The same pairs serve many parameter sets: what is still there is not sent again.
-            if link.crc32(memory, offset, n) != zlib.crc32(data):
-                link.write(memory, offset, data)
+            link.fill(memory, start_of_out - GUARD, GUARD, POISON)
+            link.fill(memory, start_of_out + n, GUARD, POISON)
+        place_y = replace(layout.y, offset=layout.y.offset + start * layout.y_is_constant)
+        inputs = [(layout.x, x[block].tobytes()), (place_y, y[block].tobytes())]
+        for place, data in inputs:
+            send(link, place, data)
         output.replies.append(
             link.run_kernel(
                 KernelRequest(
                     kernel=OPERATOR,
                     variant=variant,
-                    x=Place(memory, layout.x),
-                    y=Place(memory, layout.y),
-                    out=Place(memory, layout.out),
+                    x=layout.x,
+                    y=place_y,
+                    out=layout.out,
                     elements=n,
-                    params=_wire(case.parameters),
+                    params=wire_parameters(case.parameters),
                 )
             )
         )
-        raw = link.read(memory, layout.out - GUARD, n + 2 * GUARD)
+        raw = link.read(memory, start_of_out - GUARD, n + 2 * GUARD)
         values[block] = np.frombuffer(raw[GUARD : GUARD + n], np.int8)
         output.before += raw[:GUARD]
         output.after += raw[GUARD + n :]
-        for offset, data in inputs:
-            if offset != layout.out and link.crc32(memory, offset, n) != zlib.crc32(data):
+        for place, data in inputs:
+            if place != layout.out and not holds(link, place, data):
                 output.inputs_intact = False
     return output
 
 
+def inputs_of(link: Link, case: KernelCase, layout: Layout) -> tuple[Int8Array, Int8Array]:
+    """Return the case's inputs; the second one is the board's own constants if it lies there."""
+    x, y = case.inputs()
+    if layout.y_is_constant:
+        y = np.frombuffer(link.read(layout.y.memory, layout.y.offset, case.size), np.int8)
+    return x, y
+
+
+def holds(link: Link, place: Place, data: bytes) -> bool:
+    """Return whether the board has these bytes there, by their CRC-32."""
+    return link.crc32(place.memory, place.offset, len(data)) == zlib.crc32(data)
+
+
+def send(link: Link, place: Place, data: bytes) -> None:
+    """Write bytes, unless the board has them there: the same pairs serve many cases."""
+    if not holds(link, place, data):
+        link.write(place.memory, place.offset, data)
+
+
 def find_failure(link: Link, case: KernelCase, variant: str) -> tuple[Finding | None, Comparison]:
     """Run a case with one integer variant; return its symptom, and how it compares."""
-    memory = link.hello.memories[0]
-    x, y = case.inputs()
-    output = run_variant(link, case, variant, lay_out(case, memory.size), memory.name, x, y)
+    layout = lay_out(case, link.hello.memories)
+    x, y = inputs_of(link, case, layout)
+    output = run_variant(link, case, variant, layout, x, y)
     expected = multiply_int8(x, y, case.parameters.integer)
-    found = find_symptom(case, expected, output.values, output.before, output.after, PATTERN)
+    found = find_symptom(case, expected, output.values, output.before, output.after, POISON)
     return found, compare(expected, output.values)
 
 
@@ -205,7 +218,8 @@ def _shrink(link: Link, case: KernelCase, variant: str, first_bad: int) -> str:
     return f"smallest that fails so: {smallest.size} {noun}, {smallest.name}"
 
 
-def _wire(parameters: ParameterSet) -> KernelParams:
+def wire_parameters(parameters: ParameterSet) -> KernelParams:
+    """Return a parameter set as a request carries it."""
     integer = parameters.integer
     return KernelParams(
         zero_point1=integer.z1,
@@ -217,6 +231,21 @@ def _wire(parameters: ParameterSet) -> KernelParams:
         scale2=parameters.y.scale,
         scale_out=parameters.out.scale,
     )
+
+
+def identifying(case: KernelCase) -> dict[str, object]:
+    """Return what else than its name identifies a case in the store."""
+    p = case.parameters
+    return {
+        "operator": OPERATOR,
+        "qparams": [[q.scale, q.zero_point] for q in p.qparams],
+        "multiplier": p.integer.multiplier,
+        "shift": p.integer.shift,
+        "size": case.size,
+        "align": list(case.align),
+        "placement": case.placement,
+        "in_place": case.in_place,
+    }
 
 
 def _result(
@@ -242,7 +271,6 @@ def _result(
     if counted != case.size:
         faults.append(f"the kernel says it computed {counted} elements of {case.size}")
     details += faults
-    p = case.parameters
     return CaseResult(
         name=case.name,
         level="kernel",
@@ -255,15 +283,7 @@ def _result(
         detail="; ".join(details),
         fault="; ".join(faults),
         attempt=attempt,
-        params={
-            "operator": OPERATOR,
-            "qparams": [[q.scale, q.zero_point] for q in p.qparams],
-            "multiplier": p.integer.multiplier,
-            "shift": p.integer.shift,
-            "size": case.size,
-            "align": list(case.align),
-            "in_place": case.in_place,
-        },
+        params=identifying(case),
         counters={
             "vector_elements": sum(r.vector_elements for r in output.replies),
             "scalar_elements": sum(r.scalar_elements for r in output.replies),

@@ -12,6 +12,7 @@ from bench.cases.program import Array, ProgramCase, Reference
 from bench.errors import BenchError
 from bench.link import ExecuteReply, ExecuteRequest, Link, Place, ProgramInfo
 from bench.numerics import compare
+from bench.runs.kernels import send
 from bench.runs.memory import align_up
 from bench.store import CaseResult
 
@@ -22,20 +23,26 @@ _SAMPLES = 20
 class LoadedProgram:
     """A program in a board's memory with room for its inputs, outputs and timing samples."""
 
-    def __init__(self, link: Link, pte: bytes, samples: int = 0) -> None:
+    def __init__(self, link: Link, pte: bytes, samples: int = 0, *, traced: bool = False) -> None:
         """Stream the program to the board and load it there.
+
+        Args:
+            link: The board.
+            pte: The program.
+            samples: Most samples of a run.
+            traced: Record its operators, for `trace`.
 
         Raises:
             BenchError: The board's memory is too small for it.
             LinkError: The board was lost, or refused the program (an operator it does not have).
         """
         self._link = link
-        self._samples = samples
+        self._size = len(pte)
         stored = link.hello.memories[-1]
         if len(pte) > stored.size:
             raise BenchError(f"the program's {len(pte)} bytes exceed memory {stored.name!r}")
-        link.write(stored.name, 0, pte)
-        self.info: ProgramInfo = link.load_program(stored.name, 0, len(pte))
+        send(link, Place(stored.name, 0), pte)
+        self.info: ProgramInfo = link.load_program(stored.name, 0, len(pte), traced=traced)
         tensors = link.hello.memories[0]
         offset = 0
         places = []
@@ -48,8 +55,10 @@ class LoadedProgram:
         self._inputs = tuple(places[: len(self.info.inputs)])
         self._outputs = tuple(places[len(self.info.inputs) :])
 
-    def run(self, inputs: Sequence[Array]) -> tuple[list[bytes], ExecuteReply, list[int]]:
-        """Execute once, then ``samples`` times more under the clock.
+    def run(
+        self, inputs: Sequence[Array], warmup: int = 0, samples: int = 0
+    ) -> tuple[list[bytes], ExecuteReply, list[int]]:
+        """Execute once, then ``warmup`` times, then ``samples`` times under the clock.
 
         Returns:
             The outputs' bytes, what the device counted, and the samples in its clock's ticks.
@@ -65,14 +74,14 @@ class LoadedProgram:
             )
         link = self._link
         for place, array in zip(self._inputs, inputs, strict=True):
-            link.write(place.memory, place.offset, array.tobytes())
+            send(link, place, array.tobytes())
         reply = link.execute(
             ExecuteRequest(
                 inputs=self._inputs,
                 outputs=self._outputs,
-                warmup=self._samples,
-                samples=self._samples,
-                sample_place=self._sample_place if self._samples else None,
+                warmup=warmup,
+                samples=samples,
+                sample_place=self._sample_place if samples else None,
             )
         )
         outputs = [
@@ -80,8 +89,15 @@ class LoadedProgram:
             for place, tensor in zip(self._outputs, self.info.outputs, strict=True)
         ]
         place = self._sample_place
-        raw = link.read(place.memory, place.offset, 4 * self._samples) if self._samples else b""
+        raw = link.read(place.memory, place.offset, 4 * samples) if samples else b""
         return outputs, reply, np.frombuffer(raw, "<u4").tolist()
+
+    def trace(self) -> bytes:
+        """Return the ETDump of all runs and unload the program; b"" if it did not fit."""
+        memory = self._link.hello.memories[-1]
+        start = align_up(self._size)
+        size = self._link.trace(memory.name, start, memory.size - start)
+        return self._link.read(memory.name, start, size) if size else b""
 
 
 def run_program_case(link: Link, case: ProgramCase, attempt: int = 1) -> list[CaseResult]:
@@ -96,13 +112,13 @@ def run_program_case(link: Link, case: ProgramCase, attempt: int = 1) -> list[Ca
     program = LoadedProgram(link, case.pte, _SAMPLES)
     results = []
     for i, inputs in enumerate(case.inputs):
-        raw, reply, samples = program.run(inputs)
+        raw, reply, samples = program.run(inputs, _SAMPLES, _SAMPLES)
         for reference in case.references:
-            results.append(_judge(case, i, reference, raw, program.info, reply, samples, attempt))
+            results.append(judge(case, i, reference, raw, program.info, reply, samples, attempt))
     return results
 
 
-def _judge(
+def judge(
     case: ProgramCase,
     index: int,
     reference: Reference,
@@ -112,6 +128,18 @@ def _judge(
     samples: Sequence[int],
     attempt: int,
 ) -> CaseResult:
+    """Hold the outputs of one run of a program against one reference, and its counts too.
+
+    Args:
+        case: The program.
+        index: Which of its input sets it ran on.
+        reference: What it is compared with.
+        raw: The outputs' bytes.
+        info: The program as the board loaded it.
+        reply: What the board counted.
+        samples: Ticks of the timed executions; at least one.
+        attempt: Which execution of the case this is.
+    """
     faults = [case.complaint] if case.complaint else []
     details = []
     want = [np.asarray(a) for a in reference.outputs[index]]

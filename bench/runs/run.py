@@ -9,15 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from bench.errors import BenchError
 from bench.lab.board import Board
-from bench.lab.boards import BoardType
+from bench.lab.boards import BoardType, board_type
 from bench.lab.build import HostBuild, build_host
 from bench.lab.find import find_board
 from bench.link import Hello
-from bench.runs.jobs import Job, run_job, verdict
+from bench.runs.jobs import Job, Result, run_job, verdict
 from bench.runs.record import Record
 from bench.runs.session import BoardLost, BoardSession
-from bench.store import BoardInfo, CaseResult, RunBoardId, Store
+from bench.store import BoardInfo, CaseResult, LatencyResult, RunBoardId, Store
 from bench.store.records import RunKind
 
 if TYPE_CHECKING:
@@ -70,12 +71,18 @@ class Run:
         Raises:
             BenchError: No such board, the firmware does not build, the folder is not writable.
         """
+        if native is not None and (port is not None or not board_type(target).virtual):
+            raise BenchError(
+                "--native builds a kernel for the virtual board: it goes with --target host and "
+                "without --port"
+            )
         self.results: list[CaseResult] = []
+        self.timings: list[LatencyResult] = []
         self.lost: BoardLost | None = None
         self._native = native
         self._say = say
         self._shared = record is not None
-        self._record = record or Record(kind, results)
+        self.record = record or Record(kind, results)
         self.board = board or find_board(target, port, lambda: self.build)
         self.session = BoardSession(self.board, faults=faults, console=self._console)
         self._hello: Hello | None = None
@@ -97,7 +104,7 @@ class Run:
         self.session.__enter__()
         hello = self._hello = self.session.link.hello
         self._board = self.store.add_board(
-            self._record.run,
+            self.record.run,
             BoardInfo(
                 name=self.board.name,
                 target=hello.target,
@@ -122,17 +129,17 @@ class Run:
             self.session.__exit__(None, None, None)
         finally:
             if not self._shared:
-                self._record.finish("interrupted" if error is not None else self.verdict)
+                self.record.finish("interrupted" if error is not None else self.verdict)
 
     @property
     def store(self) -> Store:
         """The store that keeps the results."""
-        return self._record.store
+        return self.record.store
 
     @property
     def verdict(self) -> str:
-        """The verdict on all results so far: "pass", "fail" or "error"."""
-        so_far = verdict(self.results)
+        """The verdict on all results and timings so far: "pass", "fail" or "error"."""
+        so_far = verdict(self.results, self.timings)
         return "error" if self.lost is not None and so_far == "pass" else so_far
 
     @property
@@ -147,24 +154,31 @@ class Run:
         unit = str(clock.get("unit", "ticks"))
         return f"{unit} (virtual board)" if self.virtual else unit
 
-    def check(self, job: Job) -> list[CaseResult]:
+    def check(self, job: Job[CaseResult]) -> list[CaseResult]:
         """Run one case and keep what it gave; return the last attempt's results.
 
         After the board was lost nothing is run any more: the case is noted as not run.
         """
+        return self._execute(job, self._keep_result)
+
+    def measure(self, job: Job[LatencyResult]) -> list[LatencyResult]:
+        """Time one case and keep what it gave; as `check`."""
+        return self._execute(job, self.keep_timing)
+
+    def _execute(self, job: Job[Result], keep: Callable[[Result], None]) -> list[Result]:
         if self.lost is not None:
             result = replace(job.failed(str(self.lost), 1), verdict="not-run")
-            self._keep(result)
+            keep(result)
             return [result]
-        made: list[CaseResult] = []
-        resets = self.session.resets
+        made: list[Result] = []
+        troubles = len(self.session.troubles)
         try:
             for result in run_job(self.session, job):
-                self._keep(result)
+                keep(result)
                 made.append(result)
         except BoardLost as error:
             self.lost = error
-        took_down = self.session.resets > resets and made[-1].verdict != "pass"
+        took_down = len(self.session.troubles) > troubles and made[-1].verdict != "pass"
         self._took_down = self._took_down + 1 if took_down else 0
         if self._took_down == _PATIENCE and self.lost is None:
             self.lost = BoardLost(
@@ -173,10 +187,35 @@ class Run:
             )
         return [r for r in made if r.attempt == made[-1].attempt]
 
-    def _keep(self, result: CaseResult) -> None:
-        assert self._board is not None, "a run checks cases only while it is entered"
+    def _keep_result(self, result: CaseResult) -> None:
         self.results.append(result)
-        self.store.add_result(self._board, result)
+        self.store.add_result(self.row, result)
+
+    def keep_timing(self, result: LatencyResult) -> None:
+        """Keep a timing that was made on this run's board."""
+        self.timings.append(result)
+        self.store.add_latency(self.row, result)
+
+    def keep_unanswered(self) -> None:
+        """Note a board that never answered, with what it printed, so that results can be kept."""
+        self._board = self.store.add_board(
+            self.record.run,
+            BoardInfo(
+                name=self.board.name,
+                target=self.board.type.target,
+                url=self.board.url,
+                virtual=self.virtual,
+                board_id="",
+                firmware="",
+            ),
+        )
+        self._console(b"")
+
+    @property
+    def row(self) -> RunBoardId:
+        """The store's number of this board in this run."""
+        assert self._board is not None, "a run keeps results only while it is entered"
+        return self._board
 
     def _console(self, text: bytes) -> None:
         """Keep what the board prints; what came before the store knew the board comes first."""

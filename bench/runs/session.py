@@ -11,10 +11,14 @@ from bench.lab.board import Board, SharedBoard
 from bench.lab.host import HostBoard
 from bench.lab.serial_port import open_link
 from bench.link import DeviceRebooted, Link, LinkError
+from bench.runs.trouble import Trouble, diagnose
 
 if TYPE_CHECKING:
     from bench.link.fault_spec import FaultSpec
     from bench.link.faults import FaultyLine
+
+# Enough of the console for a panic's first line and its dump.
+_CONSOLE_TAIL = 16_384
 
 
 class BoardLost(BenchError):
@@ -22,7 +26,13 @@ class BoardLost(BenchError):
 
 
 class BoardSession:
-    """Starts a board, opens its link, and resets it once when it stops answering."""
+    """Starts a board, opens its link, and resets it once when it stops answering.
+
+    Attributes:
+        resets: How often it was reset.
+        troubles: Each time it went down, and how.
+        patient: False once a board that goes down need not come back: the run is being ended.
+    """
 
     def __init__(
         self,
@@ -40,8 +50,11 @@ class BoardSession:
         """
         self.board = board
         self.resets = 0
+        self.troubles: list[Trouble] = []
+        self.patient = True
         self._faults = faults
         self._console = console
+        self._console_tail = b""
         self._line: FaultyLine | None = None
         self._link: Link | None = None
 
@@ -55,7 +68,7 @@ class BoardSession:
         if self._link is None:
             raise BoardLost(f"board {self.board.name}: no link is open")
         if isinstance(self.board, SharedBoard):
-            self._link = self.board.open_link(self._console)
+            self._link = self.board.open_link(self._hear)
         return self._link
 
     @property
@@ -99,10 +112,14 @@ class BoardSession:
         if isinstance(cause, DeviceRebooted) or isinstance(cause.__cause__, DeviceRebooted):
             try:
                 self.link.reconnect()
+                self._note_trouble(cause, death)
                 return
             except LinkError:
                 pass  # it is not well after all
         self._disconnect()
+        self._note_trouble(cause, death)
+        if not self.patient:
+            raise BoardLost(f"board {self.board.name} is lost: {why}; the run is being ended")
         self.resets += 1
         try:
             # The line knows how to reset the board behind it, and a hang of its own ends so too.
@@ -112,6 +129,24 @@ class BoardSession:
             raise BoardLost(
                 f"board {self.board.name} is lost: {why}; after a reset: {error}"
             ) from error
+
+    def _hear(self, text: bytes) -> None:
+        """Pass on what the board prints; its last words tell how it went down."""
+        self._console_tail = (self._console_tail + text)[-_CONSOLE_TAIL:]
+        if self._console is not None:
+            self._console(text)
+
+    def why_unanswered(self, error: BenchError) -> Trouble:
+        """Tell why the board never answered, from what entering the session raised."""
+        if isinstance(error, LinkError):
+            return diagnose(error, None, self._console_tail)
+        if type(error) is BenchError and isinstance(error.__cause__, LinkError):
+            return diagnose(error.__cause__, str(error), self._console_tail)
+        return Trouble("lost", str(error))
+
+    def _note_trouble(self, cause: LinkError, death: str | None) -> None:
+        self.troubles.append(diagnose(cause, death, self._console_tail))
+        self._console_tail = b""
 
     def _connect(self) -> None:
         if self._faults is not None and self._line is None:
@@ -127,9 +162,9 @@ class BoardSession:
         url = self._line.url if self._line else self.board.url
         try:
             if isinstance(self.board, SharedBoard):
-                self._link = self.board.open_link(self._console)
+                self._link = self.board.open_link(self._hear)
                 return
-            self._link = open_link(url, baudrate=self.board.type.baudrate, console=self._console)
+            self._link = open_link(url, baudrate=self.board.type.baudrate, console=self._hear)
         except LinkError as error:
             death = self.board.post_mortem()
             if death is None:

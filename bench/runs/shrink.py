@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from bench.cases.kernel import KernelCase
@@ -83,7 +83,9 @@ def _parts(case: KernelCase, first_bad: int) -> Iterator[Excerpt]:
 def _part(case: KernelCase, start: int, size: int) -> Excerpt:
     return _named(
         Excerpt(
-            case.name, case.group, case.parameters, size, case.align, case.in_place, case, start
+            **{f.name: getattr(case, f.name) for f in fields(KernelCase)} | {"size": size},
+            whole=case,
+            start=start,
         )
     )
 

@@ -48,8 +48,8 @@ class BoardKey:
     """Which timings of a case may be compared: all of this must be equal.
 
     Attributes:
-        machine: For a virtual board the machine it ran on, else "": a host's nanoseconds belong
-            to that host.
+        machine: For a virtual board the machine it ran on and its name, else "": a host's
+            nanoseconds belong to that host.
         config: Build configuration of the firmware, canonical JSON.
         unit: The clock, which never mixes with another.
     """
@@ -148,7 +148,8 @@ def _load_boards(
         if info not in machines:
             host = json.loads(info)
             machines[info] = canonical({key: host.get(key) for key in ("machine", "node")})
-        machine = machines[info] if virtual else ""
+        # Nothing but its name tells a virtual board from another one on the same machine.
+        machine = canonical([machines[info], name]) if virtual else ""
         boards[run_board] = (run, name, (target, board_id, bool(virtual), machine, config))
     return boards
 

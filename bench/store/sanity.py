@@ -19,6 +19,9 @@ PORTABLE = "portable"
 # Below this many elements the cost of a call may hide what a kernel gains.
 _FASTER_FROM = 256
 
+# A host's clock, which steps by tens of nanoseconds, may see nothing of fewer elements.
+_RESOLVED_FROM = 64
+
 # Time must grow between sizes this far apart: the cost of a call alone hides smaller steps.
 _GROWTH_FROM = 1024
 _GROWTH_SIZES = 16
@@ -90,7 +93,8 @@ def flags(timings: Sequence[Timing], found: Sequence[Pair]) -> list[Flag]:
             )
     for timing in timings:
         result = timing.result
-        if result.verdict == "pass" and len(result.samples) and not _median(result):
+        resolvable = result.elements >= _RESOLVED_FROM
+        if resolvable and result.verdict == "pass" and len(result.samples) and not _median(result):
             odd.append(
                 Flag(
                     timing,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from bench.errors import BenchError
 from bench.store.gate import Rule
-from bench.store.records import CaseResult, Verdict
+from bench.store.records import CaseResult, LatencyResult, Verdict
 from bench.store.results import Stored
 
 REFERENCES = ("integer", "float32", "portable", "runtime", "eager")
@@ -113,7 +113,7 @@ def _identity(result: CaseResult) -> tuple[object, ...]:
     )
 
 
-def overall(results: Iterable[CaseResult]) -> str:
+def overall(results: Iterable[CaseResult | LatencyResult]) -> str:
     """Return "fail" if an output was wrong, "error" if one never came, else "pass".
 
     What a board cannot run does not count, but a run that compared nothing has shown nothing.

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "native_mul_int8.h"
+#include "trace.h"
 
 namespace bench {
 namespace {
@@ -121,8 +122,8 @@ struct ProgramRunner::Loaded {
         method_allocator(static_cast<uint32_t>(pool_size), pool),
         pool_end(pool + pool_size) {}
 
-  Error load(const char* method_name, uint8_t* planned_pool, size_t planned_pool_size,
-             ProgramInfo* info);
+  Error load(const char* method_name, bool traced, uint8_t* planned_pool,
+             size_t planned_pool_size, ProgramInfo* info);
   Error plan_memory(const MethodMeta& meta, uint8_t* pool, size_t pool_size, uint32_t* bytes);
   Error make_inputs(const MethodMeta& meta);
   Error execute(const uint8_t* const* inputs, uint8_t* const* outputs);
@@ -196,7 +197,7 @@ Error ProgramRunner::Loaded::make_inputs(const MethodMeta& meta) {
   return Error::Ok;
 }
 
-Error ProgramRunner::Loaded::load(const char* method_name, uint8_t* planned_pool,
+Error ProgramRunner::Loaded::load(const char* method_name, bool traced, uint8_t* planned_pool,
                                   size_t planned_pool_size, ProgramInfo* info) {
   Result<Program> loaded_program =
       Program::load(&loader, Program::Verification::InternalConsistency);
@@ -219,7 +220,8 @@ Error ProgramRunner::Loaded::load(const char* method_name, uint8_t* planned_pool
     return error;
   }
   memory.emplace(&method_allocator, &*planned, &temporaries);
-  Result<Method> loaded_method = program->load_method(method_name, &*memory);
+  Result<Method> loaded_method =
+      program->load_method(method_name, &*memory, traced ? begin_trace() : nullptr);
   if (!loaded_method.ok()) {
     return loaded_method.error();
   }
@@ -264,10 +266,12 @@ Error ProgramRunner::Loaded::execute(const uint8_t* const* in, uint8_t* const* o
 
 ProgramRuntime program_runtime() {
   return {"executorch " BENCH_EXECUTORCH_VERSION,
-          static_cast<uint32_t>(executorch::runtime::get_registered_kernels().size())};
+          static_cast<uint32_t>(executorch::runtime::get_registered_kernels().size()),
+          can_trace()};
 }
 
-int ProgramRunner::load(const uint8_t* pte, size_t size, const char* method, ProgramInfo* info) {
+int ProgramRunner::load(const uint8_t* pte, size_t size, const char* method, bool traced,
+                        ProgramInfo* info) {
   executorch::runtime::runtime_init();
   unload();
   if (reinterpret_cast<uintptr_t>(pte) % kAlignment != 0) {
@@ -281,10 +285,11 @@ int ProgramRunner::load(const uint8_t* pte, size_t size, const char* method, Pro
   }
   loaded_ = new (place) Loaded(pte, size, static_cast<uint8_t*>(place) + sizeof(Loaded),
                                space - sizeof(Loaded));
-  const Error error = loaded_->load(method, planned_pool_, planned_pool_size_, info);
+  const Error error = loaded_->load(method, traced, planned_pool_, planned_pool_size_, info);
   if (error != Error::Ok) {
     unload();
   }
+  planned_bytes_ = info->planned_bytes;
   return static_cast<int>(error);
 }
 
@@ -297,6 +302,17 @@ int ProgramRunner::execute(const uint8_t* const* inputs, uint8_t* const* outputs
   const Error error = loaded_->execute(inputs, outputs);
   *counters = operator_counters();
   return static_cast<int>(error);
+}
+
+void ProgramRunner::poison(uint8_t byte) {
+  if (loaded_ != nullptr) {
+    std::memset(planned_pool_, byte, planned_bytes_);
+  }
+}
+
+size_t ProgramRunner::trace(uint8_t* to, size_t capacity) {
+  unload();
+  return end_trace(to, capacity);
 }
 
 void ProgramRunner::unload() {

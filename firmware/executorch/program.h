@@ -32,6 +32,7 @@ struct OperatorCounters {
 struct ProgramRuntime {
   const char* name;    // "executorch 1.5.1"
   uint32_t operators;  // in the registry
+  bool traces;         // can record ETDumps
 };
 
 ProgramRuntime program_runtime();
@@ -51,12 +52,21 @@ class ProgramRunner {
   ProgramRunner& operator=(const ProgramRunner&) = delete;
 
   // Replaces the loaded program. `pte` (16-byte aligned) is referred to until the next load.
+  // `traced`: every execution is traced, if the port can, and takes longer for it.
   // Returns 0 or an ExecuTorch error code; after an error no program is loaded.
-  int load(const uint8_t* pte, size_t size, const char* method, ProgramInfo* info);
+  int load(const uint8_t* pte, size_t size, const char* method, bool traced, ProgramInfo* info);
 
   // Copies the inputs in, runs the method, copies the outputs; buffers as sized in ProgramInfo.
   // Returns 0 or an ExecuTorch error code; `counters` tells what this one execution ran.
   int execute(const uint8_t* const* inputs, uint8_t* const* outputs, OperatorCounters* counters);
+
+  // Fills the memory that the loaded program's tensors share, so that nothing of an earlier
+  // execution is left. Programs keep no state there: their inputs and outputs are all there is.
+  void poison(uint8_t byte);
+
+  // Copies the ETDump of all executions since the load and unloads the program, which refers to
+  // the tracer. Returns its bytes, or 0: not traced, or no room.
+  size_t trace(uint8_t* to, size_t capacity);
 
   void unload();
 
@@ -67,6 +77,7 @@ class ProgramRunner {
   size_t method_pool_size_;
   uint8_t* planned_pool_;
   size_t planned_pool_size_;
+  size_t planned_bytes_ = 0;
   Loaded* loaded_ = nullptr;
 };
 

@@ -40,7 +40,8 @@ void add_memories(Text& json, Port& port) {
   for (size_t i = 0; i < count; ++i) {
     json.add(i == 0 ? "{" : ",{");
     add_text(json, "name", memories[i].name);
-    key(json, "size").add_number(memories[i].size).add('}');
+    key(json, "size").add_number(memories[i].size);
+    json.add(memories[i].read_only ? ",\"read_only\":true}" : "}");
   }
   json.add("],");
 }
@@ -54,7 +55,8 @@ void add_programs(Text& json, Programs* programs) {
   const ProgramRuntime runtime = programs->runtime();
   json.add('{');
   add_text(json, "runtime", runtime.name);
-  key(json, "operators").add_number(runtime.operators).add("},");
+  add_number(json, "operators", runtime.operators);
+  key(json, "traces").add(runtime.traces ? "true" : "false").add("},");
 }
 
 }  // namespace

@@ -10,13 +10,16 @@ class ExecutorchPrograms final : public Programs {
   explicit ExecutorchPrograms(ProgramRunner& runner) : runner_(runner) {}
 
   ProgramRuntime runtime() override { return program_runtime(); }
-  int load(const uint8_t* pte, size_t size, const char* method, ProgramInfo* info) override {
-    return runner_.load(pte, size, method, info);
+  int load(const uint8_t* pte, size_t size, const char* method, bool traced,
+           ProgramInfo* info) override {
+    return runner_.load(pte, size, method, traced, info);
   }
   int execute(const uint8_t* const* inputs, uint8_t* const* outputs,
               OperatorCounters* counters) override {
     return runner_.execute(inputs, outputs, counters);
   }
+  void poison(uint8_t byte) override { runner_.poison(byte); }
+  size_t trace(uint8_t* to, size_t capacity) override { return runner_.trace(to, capacity); }
 
  private:
   ProgramRunner& runner_;

@@ -1,4 +1,6 @@
 // RUN_KERNEL.
+#include <cstring>
+
 #include "mul_int8.h"
 #include "runner.h"
 #include "timing.h"
@@ -16,12 +18,22 @@ struct KernelCall {
   int8_t* out;
   size_t elements;
   MulInt8Params params;
+  const uint8_t* refill;  // null: poison
   PathCount count;
 };
 
 void call_kernel(void* context) {
   KernelCall& call = *static_cast<KernelCall*>(context);
   call.count = call.run(call.x, call.y, call.out, call.elements, call.params);
+}
+
+void refill_output(void* context) {
+  const KernelCall& call = *static_cast<KernelCall*>(context);
+  if (call.refill == nullptr) {
+    memset(call.out, protocol::kPoison, call.elements);
+  } else {
+    memmove(call.out, call.refill, call.elements);
+  }
 }
 
 }  // namespace
@@ -52,29 +64,36 @@ void Runner::run_kernel() {
     refuse(Status::kBadParameters, "parameters outside what the kernels accept");
     return;
   }
-  uint8_t* place = locate(request.x_memory, request.x_offset, request.elements, "x");
-  if (place == nullptr) {
+  const uint8_t* input = locate_readable(request.x_memory, request.x_offset, request.elements, "x");
+  if (input == nullptr) {
     return;
   }
-  call.x = reinterpret_cast<const int8_t*>(place);
-  place = locate(request.y_memory, request.y_offset, request.elements, "y");
-  if (place == nullptr) {
+  call.x = reinterpret_cast<const int8_t*>(input);
+  input = locate_readable(request.y_memory, request.y_offset, request.elements, "y");
+  if (input == nullptr) {
     return;
   }
-  call.y = reinterpret_cast<const int8_t*>(place);
-  place = locate(request.out_memory, request.out_offset, request.elements, "out");
+  call.y = reinterpret_cast<const int8_t*>(input);
+  uint8_t* place = locate(request.out_memory, request.out_offset, request.elements, "out");
   if (place == nullptr) {
     return;
   }
   call.out = reinterpret_cast<int8_t*>(place);
+  if (request.refill_memory != protocol::kNoMemory) {
+    call.refill = locate_readable(request.refill_memory, request.refill_offset, request.elements,
+                                  "the refill");
+    if (call.refill == nullptr) {
+      return;
+    }
+  }
   uint8_t* store = nullptr;
   if (!locate_samples(request.sample_memory, request.sample_offset, request.samples, &store)) {
     return;
   }
   reply_working();
-  const Timing timing = time_calls(call_kernel, &call, request.warmup, request.samples, store);
+  const Timing timing = time_calls(call_kernel, refill_output, &call, request.warmup, request.samples, store);
   protocol::RunKernelReply{request.variant, call.count.vector_elements, call.count.scalar_elements,
-                           timing.first_ticks, timing.overhead_ticks}
+                           timing.first_ticks, timing.overhead_ticks, timing.all_ticks}
       .pack(kept_);
   reply_kept(protocol::RunKernelReply::kBytes);
 }

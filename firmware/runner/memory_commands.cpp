@@ -33,7 +33,7 @@ void Runner::read() {
     refuse(Status::kBadRequest, "more than a chunk");
     return;
   }
-  const uint8_t* place = locate_readable(request.memory, request.offset, request.size);
+  const uint8_t* place = locate_described(request.memory, request.offset, request.size);
   if (place != nullptr) {
     reply(place, request.size);
   }
@@ -57,7 +57,7 @@ void Runner::crc() {
   if (!unpack(&request)) {
     return;
   }
-  const uint8_t* place = locate_readable(request.memory, request.offset, request.size);
+  const uint8_t* place = locate_described(request.memory, request.offset, request.size);
   if (place != nullptr) {
     uint8_t payload[protocol::Crc32Reply::kBytes];
     protocol::Crc32Reply{crc32(0, place, request.size)}.pack(payload);
@@ -66,6 +66,25 @@ void Runner::crc() {
 }
 
 uint8_t* Runner::locate(uint8_t memory, uint32_t offset, uint32_t size, const char* what) {
+  const uint8_t* place = locate_readable(memory, offset, size, what);
+  if (place == nullptr) {
+    return nullptr;
+  }
+  size_t count = 0;
+  const Memory& found = port_.memories(&count)[memory];
+  if (found.read_only) {
+    char buffer[96];
+    Text text(buffer, sizeof buffer - 1);
+    text.add(what).add(" would be written to the read-only memory ").add(found.name);
+    buffer[text.size()] = '\0';
+    refuse(Status::kReadOnly, buffer);
+    return nullptr;
+  }
+  return found.base + offset;
+}
+
+const uint8_t* Runner::locate_readable(uint8_t memory, uint32_t offset, uint32_t size,
+                                       const char* what) {
   size_t count = 0;
   const Memory* memories = port_.memories(&count);
   char buffer[96];
@@ -86,9 +105,9 @@ uint8_t* Runner::locate(uint8_t memory, uint32_t offset, uint32_t size, const ch
   return memories[memory].base + offset;
 }
 
-const uint8_t* Runner::locate_readable(uint8_t memory, uint32_t offset, uint32_t size) {
+const uint8_t* Runner::locate_described(uint8_t memory, uint32_t offset, uint32_t size) {
   if (memory != protocol::kDescription) {
-    return locate(memory, offset, size, "the range");
+    return locate_readable(memory, offset, size, "the range");
   }
   if (offset > description_size_ || size > description_size_ - offset) {
     refuse(Status::kOutOfBounds, "the range is outside the description");

@@ -10,6 +10,7 @@ struct Memory {
   const char* name;
   uint8_t* base;  // 64-byte aligned
   uint32_t size;
+  bool read_only;
 };
 
 // A key and a text of the description.

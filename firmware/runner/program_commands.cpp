@@ -1,4 +1,4 @@
-// LOAD_PROGRAM and EXECUTE.
+// LOAD_PROGRAM, EXECUTE and TRACE.
 #include <cstring>
 
 #include "runner.h"
@@ -18,6 +18,8 @@ struct ProgramCall {
   Programs* programs;
   const uint8_t* const* inputs;
   uint8_t* const* outputs;
+  const TensorInfo* output_info;
+  size_t output_count;
   OperatorCounters first;
   bool called;
   int error;  // of the first call that failed
@@ -33,6 +35,14 @@ void call_program(void* context) {
   }
   if (call.error == 0) {
     call.error = error;
+  }
+}
+
+void poison_memory(void* context) {
+  const ProgramCall& call = *static_cast<ProgramCall*>(context);
+  call.programs->poison(protocol::kPoison);
+  for (size_t i = 0; i < call.output_count; ++i) {
+    memset(call.outputs[i], protocol::kPoison, call.output_info[i].bytes);
   }
 }
 
@@ -76,13 +86,14 @@ void Runner::load_program() {
     refuse(Status::kMisaligned, "a program's offset must be a multiple of 16");
     return;
   }
-  const uint8_t* pte = locate(request.memory, request.offset, request.size, "the program");
+  const uint8_t* pte =
+      locate_readable(request.memory, request.offset, request.size, "the program");
   if (pte == nullptr) {
     return;
   }
   reply_working();
   program_loaded_ = false;
-  const int error = programs_->load(pte, request.size, method, &program_);
+  const int error = programs_->load(pte, request.size, method, request.traced != 0, &program_);
   if (error != 0) {
     refuse_program(error);
     return;
@@ -107,18 +118,25 @@ void Runner::execute() {
     refuse(Status::kBadRequest, "the program has another number of inputs or outputs");
     return;
   }
-  uint8_t* buffers[kMaxTensors];
+  uint8_t* outputs[kMaxTensors];
   const uint8_t* inputs[kMaxTensors];
   for (size_t i = 0; i < places; ++i) {
     protocol::Place place;
     place.unpack(parser_.payload() + protocol::ExecuteRequest::kBytes +
                  i * protocol::Place::kBytes);
-    buffers[i] = locate(place.memory, place.offset, program_.tensors[i].bytes,
-                        i < program_.inputs ? "an input" : "an output");
-    if (buffers[i] == nullptr) {
-      return;
+    const uint32_t bytes = program_.tensors[i].bytes;
+    if (i < program_.inputs) {
+      inputs[i] = locate_readable(place.memory, place.offset, bytes, "an input");
+      if (inputs[i] == nullptr) {
+        return;
+      }
+    } else {
+      uint8_t*& output = outputs[i - program_.inputs];
+      output = locate(place.memory, place.offset, bytes, "an output");
+      if (output == nullptr) {
+        return;
+      }
     }
-    inputs[i] = buffers[i];
   }
   uint8_t* store = nullptr;
   if (!locate_samples(request.sample_memory, request.sample_offset, request.samples, &store)) {
@@ -128,17 +146,40 @@ void Runner::execute() {
   ProgramCall call = {};
   call.programs = programs_;
   call.inputs = inputs;
-  call.outputs = buffers + program_.inputs;
-  const Timing timing = time_calls(call_program, &call, request.warmup, request.samples, store);
+  call.outputs = outputs;
+  call.output_info = program_.tensors + program_.inputs;
+  call.output_count = program_.outputs;
+  const Timing timing =
+      time_calls(call_program, poison_memory, &call, request.warmup, request.samples, store);
   if (call.error != 0) {
     refuse_program(call.error);
     return;
   }
   protocol::ExecuteReply{timing.first_ticks,         timing.overhead_ticks,
                          call.first.native_calls,    call.first.delegate_calls,
-                         call.first.vector_elements, call.first.scalar_elements}
+                         call.first.vector_elements, call.first.scalar_elements,
+                         timing.all_ticks}
       .pack(kept_);
   reply_kept(protocol::ExecuteReply::kBytes);
+}
+
+void Runner::trace() {
+  protocol::TraceRequest request;
+  if (!unpack(&request)) {
+    return;
+  }
+  if (!program_loaded_) {
+    refuse(Status::kNoProgramLoaded, "no program is loaded");
+    return;
+  }
+  uint8_t* place = locate(request.memory, request.offset, request.size, "the trace");
+  if (place == nullptr) {
+    return;
+  }
+  reply_working();
+  program_loaded_ = false;
+  protocol::TraceReply{static_cast<uint32_t>(programs_->trace(place, request.size))}.pack(kept_);
+  reply_kept(protocol::TraceReply::kBytes);
 }
 
 // Refuses after the fact: the reply is kept, for the failed call must not be repeated either.

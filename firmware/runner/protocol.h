@@ -16,6 +16,7 @@ constexpr size_t kCrcBytes = 4;
 constexpr uint32_t kSequenceWindow = 64;
 constexpr uint32_t kMaxWindow = 32;
 constexpr uint8_t kNoMemory = 0xFF;
+constexpr uint8_t kPoison = 0xA5;
 constexpr uint8_t kDescription = 0xFE;
 constexpr uint8_t kReply = 0x80;
 
@@ -31,6 +32,7 @@ enum class Type : uint8_t {
   kExecute = 9,
   kCounters = 10,
   kReset = 11,
+  kTrace = 12,
 };
 
 enum class Status : uint8_t {
@@ -49,6 +51,7 @@ enum class Status : uint8_t {
   kNoPrograms = 12,
   kNoProgramLoaded = 13,
   kProgramFailed = 14,
+  kReadOnly = 15,
 };
 
 enum class Kernel : uint8_t {
@@ -227,7 +230,7 @@ struct Crc32Reply {
 };
 
 struct RunKernelRequest {
-  static constexpr size_t kBytes = 84;
+  static constexpr size_t kBytes = 91;
   uint8_t kernel;
   uint8_t variant;
   uint8_t x_memory;
@@ -247,10 +250,12 @@ struct RunKernelRequest {
   double scale1;
   double scale2;
   double scale_out;
-  uint16_t warmup;
+  uint32_t warmup;
   uint32_t samples;
   uint8_t sample_memory;
   uint32_t sample_offset;
+  uint8_t refill_memory;
+  uint32_t refill_offset;
 
   void pack(uint8_t* to) const {
     put_u8(to + 0, kernel);
@@ -272,10 +277,12 @@ struct RunKernelRequest {
     put_f64(to + 49, scale1);
     put_f64(to + 57, scale2);
     put_f64(to + 65, scale_out);
-    put_u16(to + 73, warmup);
-    put_u32(to + 75, samples);
-    put_u8(to + 79, sample_memory);
-    put_u32(to + 80, sample_offset);
+    put_u32(to + 73, warmup);
+    put_u32(to + 77, samples);
+    put_u8(to + 81, sample_memory);
+    put_u32(to + 82, sample_offset);
+    put_u8(to + 86, refill_memory);
+    put_u32(to + 87, refill_offset);
   }
 
   void unpack(const uint8_t* from) {
@@ -298,20 +305,23 @@ struct RunKernelRequest {
     scale1 = get_f64(from + 49);
     scale2 = get_f64(from + 57);
     scale_out = get_f64(from + 65);
-    warmup = get_u16(from + 73);
-    samples = get_u32(from + 75);
-    sample_memory = get_u8(from + 79);
-    sample_offset = get_u32(from + 80);
+    warmup = get_u32(from + 73);
+    samples = get_u32(from + 77);
+    sample_memory = get_u8(from + 81);
+    sample_offset = get_u32(from + 82);
+    refill_memory = get_u8(from + 86);
+    refill_offset = get_u32(from + 87);
   }
 };
 
 struct RunKernelReply {
-  static constexpr size_t kBytes = 21;
+  static constexpr size_t kBytes = 29;
   uint8_t variant;
   uint32_t vector_elements;
   uint32_t scalar_elements;
   uint64_t first_ticks;
   uint32_t overhead_ticks;
+  uint64_t all_ticks;
 
   void pack(uint8_t* to) const {
     put_u8(to + 0, variant);
@@ -319,6 +329,7 @@ struct RunKernelReply {
     put_u32(to + 5, scalar_elements);
     put_u64(to + 9, first_ticks);
     put_u32(to + 17, overhead_ticks);
+    put_u64(to + 21, all_ticks);
   }
 
   void unpack(const uint8_t* from) {
@@ -327,25 +338,29 @@ struct RunKernelReply {
     scalar_elements = get_u32(from + 5);
     first_ticks = get_u64(from + 9);
     overhead_ticks = get_u32(from + 17);
+    all_ticks = get_u64(from + 21);
   }
 };
 
 struct LoadProgramRequest {
-  static constexpr size_t kBytes = 9;
+  static constexpr size_t kBytes = 10;
   uint8_t memory;
   uint32_t offset;
   uint32_t size;
+  uint8_t traced;
 
   void pack(uint8_t* to) const {
     put_u8(to + 0, memory);
     put_u32(to + 1, offset);
     put_u32(to + 5, size);
+    put_u8(to + 9, traced);
   }
 
   void unpack(const uint8_t* from) {
     memory = get_u8(from + 0);
     offset = get_u32(from + 1);
     size = get_u32(from + 5);
+    traced = get_u8(from + 9);
   }
 };
 
@@ -391,10 +406,10 @@ struct Tensor {
 };
 
 struct ExecuteRequest {
-  static constexpr size_t kBytes = 13;
+  static constexpr size_t kBytes = 15;
   uint8_t inputs;
   uint8_t outputs;
-  uint16_t warmup;
+  uint32_t warmup;
   uint32_t samples;
   uint8_t sample_memory;
   uint32_t sample_offset;
@@ -402,19 +417,19 @@ struct ExecuteRequest {
   void pack(uint8_t* to) const {
     put_u8(to + 0, inputs);
     put_u8(to + 1, outputs);
-    put_u16(to + 2, warmup);
-    put_u32(to + 4, samples);
-    put_u8(to + 8, sample_memory);
-    put_u32(to + 9, sample_offset);
+    put_u32(to + 2, warmup);
+    put_u32(to + 6, samples);
+    put_u8(to + 10, sample_memory);
+    put_u32(to + 11, sample_offset);
   }
 
   void unpack(const uint8_t* from) {
     inputs = get_u8(from + 0);
     outputs = get_u8(from + 1);
-    warmup = get_u16(from + 2);
-    samples = get_u32(from + 4);
-    sample_memory = get_u8(from + 8);
-    sample_offset = get_u32(from + 9);
+    warmup = get_u32(from + 2);
+    samples = get_u32(from + 6);
+    sample_memory = get_u8(from + 10);
+    sample_offset = get_u32(from + 11);
   }
 };
 
@@ -435,13 +450,14 @@ struct Place {
 };
 
 struct ExecuteReply {
-  static constexpr size_t kBytes = 28;
+  static constexpr size_t kBytes = 36;
   uint64_t first_ticks;
   uint32_t overhead_ticks;
   uint32_t native_calls;
   uint32_t delegate_calls;
   uint32_t vector_elements;
   uint32_t scalar_elements;
+  uint64_t all_ticks;
 
   void pack(uint8_t* to) const {
     put_u64(to + 0, first_ticks);
@@ -450,6 +466,7 @@ struct ExecuteReply {
     put_u32(to + 16, delegate_calls);
     put_u32(to + 20, vector_elements);
     put_u32(to + 24, scalar_elements);
+    put_u64(to + 28, all_ticks);
   }
 
   void unpack(const uint8_t* from) {
@@ -459,6 +476,39 @@ struct ExecuteReply {
     delegate_calls = get_u32(from + 16);
     vector_elements = get_u32(from + 20);
     scalar_elements = get_u32(from + 24);
+    all_ticks = get_u64(from + 28);
+  }
+};
+
+struct TraceRequest {
+  static constexpr size_t kBytes = 9;
+  uint8_t memory;
+  uint32_t offset;
+  uint32_t size;
+
+  void pack(uint8_t* to) const {
+    put_u8(to + 0, memory);
+    put_u32(to + 1, offset);
+    put_u32(to + 5, size);
+  }
+
+  void unpack(const uint8_t* from) {
+    memory = get_u8(from + 0);
+    offset = get_u32(from + 1);
+    size = get_u32(from + 5);
+  }
+};
+
+struct TraceReply {
+  static constexpr size_t kBytes = 4;
+  uint32_t size;
+
+  void pack(uint8_t* to) const {
+    put_u32(to + 0, size);
+  }
+
+  void unpack(const uint8_t* from) {
+    size = get_u32(from + 0);
   }
 };
 

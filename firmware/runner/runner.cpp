@@ -127,6 +127,8 @@ void Runner::act() {
       return load_program();
     case Type::kExecute:
       return execute();
+    case Type::kTrace:
+      return trace();
     case Type::kCounters:
       return counters();
     case Type::kReset:

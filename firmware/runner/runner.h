@@ -68,6 +68,7 @@ class Runner {
   void run_kernel();
   void load_program();
   void execute();
+  void trace();
   void counters();
   void reset();
 
@@ -84,8 +85,9 @@ class Runner {
   bool unpack(Request* request, bool exact = true);
   // The address of `size` bytes of a memory, or null after a refusal. `what` names the range.
   uint8_t* locate(uint8_t memory, uint32_t offset, uint32_t size, const char* what);
+  const uint8_t* locate_readable(uint8_t memory, uint32_t offset, uint32_t size, const char* what);
   // The same, of the description as well.
-  const uint8_t* locate_readable(uint8_t memory, uint32_t offset, uint32_t size);
+  const uint8_t* locate_described(uint8_t memory, uint32_t offset, uint32_t size);
   // The same for the samples of a timed run; also true without samples.
   bool locate_samples(uint8_t memory, uint32_t offset, uint32_t samples, uint8_t** place);
 

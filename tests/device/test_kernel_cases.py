@@ -7,9 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from bench.cases.kernel import KernelCase, standard_kernel_cases
+from bench.lab.boards import board_type
+from bench.pytest_plugin import target_of
 from bench.runs.jobs import Job, KernelJob
+from bench.store import CaseResult
 
 
-@pytest.mark.parametrize("case", standard_kernel_cases(), ids=lambda case: case.name)
-def test_kernel(bench_check: Callable[[Job], None], case: KernelCase) -> None:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    placements = board_type(target_of(metafunc.config)).placements
+    cases = standard_kernel_cases(placements)
+    metafunc.parametrize("case", cases, ids=lambda case: case.name)
+
+
+def test_kernel(bench_check: Callable[[Job[CaseResult]], None], case: KernelCase) -> None:
     bench_check(KernelJob(case))

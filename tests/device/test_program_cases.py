@@ -11,6 +11,7 @@ from bench.cases.program import ROUTES
 from bench.cases.runtime import Runtime
 from bench.runs.jobs import Job, ProgramJob
 from bench.runs.run import Run
+from bench.store import CaseResult
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,8 @@ def runtime(bench_run: Run) -> Iterator[Runtime]:
 
 
 @pytest.mark.parametrize("model", list_models())
-def test_program(runtime: Runtime, bench_check: Callable[[Job], None], model: str) -> None:
+def test_program(
+    runtime: Runtime, bench_check: Callable[[Job[CaseResult]], None], model: str
+) -> None:
     for case in program_cases(model, ROUTES, runtime):
         bench_check(ProgramJob(case))

@@ -87,7 +87,8 @@ def test_hello(link: Link) -> None:
 
 
 def test_internal_ram_holds_a_case_of_all_pairs_in_one_piece(link: Link) -> None:
-    (ram,) = link.hello.memories
+    ram, flash = link.hello.memories
+    assert flash.name == "flash" and flash.read_only and not ram.read_only
     assert ram.name == "ram" and ram.size >= 3 * 65_536 + 832 and ram.size <= 230 * 1024 - 8192
 
 
@@ -95,7 +96,8 @@ def test_psram_is_a_memory_of_its_own(uart: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("FAKE_PSRAM_BYTES", str(8 << 20))
     with talking_to(uart) as link:
         memories = [(memory.name, memory.size) for memory in link.hello.memories]
-        assert memories[0][0] == "ram" and memories[1:] == [("psram", 1 << 20)]
+        assert [name for name, _ in memories] == ["ram", "psram", "flash"]
+        assert dict(memories)["psram"] == 1 << 20
         assert link.hello.board["psram_bytes"] == str(8 << 20)
         link.write("psram", (1 << 20) - 4, b"last")
         assert link.read("psram", (1 << 20) - 4, 4) == b"last"

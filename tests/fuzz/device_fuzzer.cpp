@@ -10,6 +10,7 @@
 #include <set>
 
 #include "../link/fake_board.h"
+#include "constants.h"
 #include "frame_parser.h"
 #include "frame_writer.h"
 #include "runner.h"
@@ -32,9 +33,9 @@ void check(bool right) {
 // A runtime for one made-up program; the interesting part is what the runner lets through to it.
 class FakePrograms final : public bench::Programs {
  public:
-  bench::ProgramRuntime runtime() override { return {"fake", 1}; }
+  bench::ProgramRuntime runtime() override { return {"fake", 1, true}; }
 
-  int load(const uint8_t* pte, size_t size, const char* method,
+  int load(const uint8_t* pte, size_t size, const char* method, bool,
            bench::ProgramInfo* info) override {
     check(strlen(method) < 64);
     if (size < 4) {
@@ -47,6 +48,13 @@ class FakePrograms final : public bench::Programs {
     }
     loaded_ = *info;
     return 0;
+  }
+
+  void poison(uint8_t) override {}
+
+  size_t trace(uint8_t* to, size_t capacity) override {
+    memset(to, 0, capacity);
+    return capacity;
   }
 
   int execute(const uint8_t* const* inputs, uint8_t* const* outputs,
@@ -70,7 +78,9 @@ class FakePrograms final : public bench::Programs {
 // A memory of its own on the heap, where the address sanitizer sees every byte too many.
 class FuzzBoard final : public bench::Port {
  public:
-  FuzzBoard() : bytes_(new uint8_t[kSize]()), memory_{"ram", bytes_.get(), kSize} {}
+  FuzzBoard()
+      : bytes_(new uint8_t[kSize]()),
+        memories_{{"ram", bytes_.get(), kSize, false}, bench::constant_memory("constants")} {}
 
   size_t read(uint8_t*, size_t, uint32_t) override { return 0; }
   bool is_open() override { return false; }
@@ -78,8 +88,8 @@ class FuzzBoard final : public bench::Port {
   uint32_t overruns() override { return 0; }
   uint32_t boot_id() override { return 1; }
   const bench::Memory* memories(size_t* count) override {
-    *count = 1;
-    return &memory_;
+    *count = 2;
+    return memories_;
   }
   bench::Identity identity() override { return fake_.identity(); }
   void reboot() override {}
@@ -107,7 +117,7 @@ class FuzzBoard final : public bench::Port {
   static constexpr uint32_t kSize = 509;
 
   std::unique_ptr<uint8_t[]> bytes_;
-  bench::Memory memory_;
+  bench::Memory memories_[2];
   FakeBoard fake_;
   uint8_t buffer_[8192];
   bench::FrameParser replies_{buffer_, sizeof buffer_};
@@ -139,11 +149,11 @@ void bound_calls(uint8_t type, uint8_t* payload, size_t size) {
     }
   };
   if (type == static_cast<uint8_t>(Type::kRunKernel)) {
-    bound(bench::protocol::RunKernelRequest::kBytes - 11, 2);  // warmup
-    bound(bench::protocol::RunKernelRequest::kBytes - 9, 4);   // samples
+    bound(bench::protocol::RunKernelRequest::kBytes - 18, 4);  // warmup
+    bound(bench::protocol::RunKernelRequest::kBytes - 14, 4);  // samples
   } else if (type == static_cast<uint8_t>(Type::kExecute)) {
-    bound(2, 2);
-    bound(4, 4);
+    bound(2, 4);
+    bound(6, 4);
   }
 }
 

@@ -24,8 +24,8 @@ class FakeBoard final : public bench::Port {
   uint32_t overruns() override { return 0; }
   uint32_t boot_id() override { return 12345; }
   const bench::Memory* memories(size_t* count) override {
-    *count = 1;
-    return &memory_;
+    *count = 2;
+    return memories_;
   }
   bench::Identity identity() override {
     bench::Identity identity = {};
@@ -42,7 +42,9 @@ class FakeBoard final : public bench::Port {
 
  private:
   alignas(64) uint8_t bytes_[kMemory] = {};
-  const bench::Memory memory_ = {"ram", bytes_, sizeof bytes_};
+  uint8_t constants_[4] = {1, 2, 3, 4};
+  const bench::Memory memories_[2] = {{"ram", bytes_, sizeof bytes_, false},
+                                      {"constants", constants_, sizeof constants_, true}};
 };
 
 // For programs of one file. The only kernel: adds, so that a second run in place is seen.

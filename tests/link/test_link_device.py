@@ -11,9 +11,11 @@ from device_filter import Device
 from bench.link.framing import Frame, encode
 from bench.link.protocol import (
     COUNTERS_REPLY,
+    FILL_REQUEST,
     HELLO_REPLY,
     LOAD_PROGRAM_REQUEST,
     NO_MEMORY,
+    POISON,
     READ_REQUEST,
     REPLY,
     RUN_KERNEL_REQUEST,
@@ -60,12 +62,24 @@ def write(offset: int, data: bytes) -> bytes:
     return WRITE_REQUEST.pack(0, offset) + data
 
 
+def add(
+    elements: int = 4,
+    *,
+    out: tuple[int, int] = (0, 0),
+    samples: int = 0,
+    refill: tuple[int, int] = (NO_MEMORY, 0),
+) -> bytes:
+    """Ask for the fake kernel: x at 0, y at 100, out by default in place of x."""
+    sample_place = (0, 200) if samples else (NO_MEMORY, 0)
+    return RUN_KERNEL_REQUEST.pack(
+        0, 0, 0, 0, 0, 100, *out, elements, 0, 0, 0, 0, 0, -128, 127, 1.0, 1.0, 1.0,
+        3 if samples else 0, samples, *sample_place, *refill,
+    )  # fmt: skip
+
+
 def add_in_place(elements: int = 4) -> bytes:
     """The fake kernel adds y to x: running it twice shows."""
-    return RUN_KERNEL_REQUEST.pack(
-        0, 0, 0, 0, 0, 100, 0, 0, elements, 0, 0, 0, 0, 0, -128, 127, 1.0, 1.0, 1.0, 0, 0,
-        NO_MEMORY, 0,
-    )  # fmt: skip
+    return add(elements)
 
 
 def test_a_copy_of_a_write_is_not_acted_on(host: Host) -> None:
@@ -148,7 +162,11 @@ def test_a_copy_of_open_does_not_forget_what_was_done(host: Host) -> None:
         (Type.WRITE, write(MEMORY - 1, b"xy"), Status.OUT_OF_BOUNDS),
         (Type.WRITE, write(0xFFFFFFFF, b"xy"), Status.OUT_OF_BOUNDS),
         (Type.WRITE, b"\0\0\0\0", Status.BAD_REQUEST),
-        (Type.WRITE, WRITE_REQUEST.pack(1, 0) + b"x", Status.NO_SUCH_MEMORY),
+        (Type.WRITE, WRITE_REQUEST.pack(2, 0) + b"x", Status.NO_SUCH_MEMORY),
+        (Type.WRITE, WRITE_REQUEST.pack(1, 0) + b"x", Status.READ_ONLY),
+        (Type.FILL, FILL_REQUEST.pack(1, 0, 4, 0), Status.READ_ONLY),
+        (Type.RUN_KERNEL, add(out=(1, 0)), Status.READ_ONLY),
+        (Type.RUN_KERNEL, add(5, samples=1, refill=(1, 0)), Status.OUT_OF_BOUNDS),
         (Type.WRITE, WRITE_REQUEST.pack(0xFE, 0) + b"x", Status.NO_SUCH_MEMORY),
         (Type.READ, READ_REQUEST.pack(0, MEMORY, 1), Status.OUT_OF_BOUNDS),
         (Type.READ, READ_REQUEST.pack(0, 0, 1025), Status.BAD_REQUEST),
@@ -157,9 +175,9 @@ def test_a_copy_of_open_does_not_forget_what_was_done(host: Host) -> None:
         (Type.RUN_KERNEL, add_in_place(MEMORY), Status.OUT_OF_BOUNDS),
         (Type.RUN_KERNEL, b"\1" + add_in_place()[1:], Status.NO_SUCH_KERNEL),
         (Type.RUN_KERNEL, b"\0\1" + add_in_place()[2:], Status.NO_SUCH_VARIANT),
-        (Type.LOAD_PROGRAM, LOAD_PROGRAM_REQUEST.pack(0, 0, 16), Status.NO_PROGRAMS),
+        (Type.LOAD_PROGRAM, LOAD_PROGRAM_REQUEST.pack(0, 0, 16, 0), Status.NO_PROGRAMS),
         (Type.EXECUTE, b"", Status.BAD_REQUEST),
-        (Type.EXECUTE, bytes(13), Status.NO_PROGRAM_LOADED),
+        (Type.EXECUTE, bytes(15), Status.NO_PROGRAM_LOADED),
         (99, b"", Status.UNKNOWN_TYPE),
     ],
 )
@@ -170,6 +188,26 @@ def test_refusals(host: Host, type_: int, payload: bytes, status: Status) -> Non
     assert host.device.kernel_runs == 0
     counters = COUNTERS_REPLY.unpack(host.ask(Type.COUNTERS, 2).payload)
     assert counters["refused"] == 1
+
+
+def test_the_output_of_a_timed_run_is_that_of_its_last_call(host: Host) -> None:
+    """In place each call adds once more, but the last one starts from the refill again."""
+    host.ask(Type.WRITE, 1, write(100, bytes([10, 20, 30, 40])))
+    assert host.ask(Type.RUN_KERNEL, 2, add(samples=5, refill=(1, 0))).status == Status.OK
+    assert host.read(3, 0, 4) == bytes([11, 22, 33, 44])
+    assert host.device.kernel_runs == 1 + 3 + 5
+
+
+def test_what_the_last_timed_call_leaves_out_is_poisoned(host: Host) -> None:
+    """The kernel is to read x from where its output was poisoned: what it read shows."""
+    host.ask(Type.WRITE, 1, write(100, bytes([10, 20, 30, 40])))
+    host.ask(Type.RUN_KERNEL, 2, add(samples=1))
+    assert host.read(3, 0, 4) == bytes((POISON + y) % 256 for y in (10, 20, 30, 40))
+
+
+def test_a_read_only_memory_is_read(host: Host) -> None:
+    reply = host.ask(Type.READ, 1, READ_REQUEST.pack(1, 0, 4))
+    assert reply.payload == bytes([1, 2, 3, 4])
 
 
 def test_bounds_are_exact(host: Host) -> None:

@@ -105,7 +105,9 @@ def test_kernel(link: Link) -> None:
 def test_kernel_requests_that_cannot_be(link: Link) -> None:
     with pytest.raises(LinkError, match="no variant 'fast' here; it has native, portable"):
         link.run_kernel(kernel(4, "fast"))
-    with pytest.raises(LinkError, match="no memory 'psram' on this board; it has ram, program"):
+    with pytest.raises(
+        LinkError, match="no memory 'psram' on this board; it has ram, constants, program"
+    ):
         link.write("psram", 0, b"x")
     with pytest.raises(LinkError, match="are outside its 1,048,576 bytes"):
         link.read("ram", 1 << 20, 1)

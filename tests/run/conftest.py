@@ -15,7 +15,7 @@ def bench_command(tmp_path: Path) -> BenchCommand:
 
     def run(*arguments: str | Path, env: dict[str, str] | None = None) -> Outcome:
         command = [sys.executable, "-m", "bench", *map(str, arguments)]
-        if arguments and arguments[0] == "run" and "--results" not in arguments:
+        if arguments and arguments[0] in ("run", "latency") and "--results" not in arguments:
             command += ["--results", str(tmp_path / "results")]
         done = subprocess.run(
             command,

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "constants.h"
 #include "firmware_build.h"
 
 namespace bench {
@@ -14,9 +15,10 @@ namespace {
 alignas(64) uint8_t ram[1024 * 1024];
 alignas(64) uint8_t program[2 * 1024 * 1024];
 
-constexpr Memory kMemories[] = {
-    {"ram", ram, sizeof ram},
-    {"program", program, sizeof program},
+const Memory kMemories[] = {
+    {"ram", ram, sizeof ram, false},
+    constant_memory("constants"),
+    {"program", program, sizeof program, false},
 };
 
 // A pty and a socket lose nothing when they are full; this only bounds what is in flight.

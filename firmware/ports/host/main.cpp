@@ -28,6 +28,7 @@ char** arguments;
 pid_t parent;
 int listener = -1;
 int client = STDIN_FILENO;
+int console = STDOUT_FILENO;
 
 void set_number(const char* name, int number) {
   char text[16];
@@ -58,7 +59,30 @@ void die_with_parent() {
   prctl(PR_SET_PDEATHSIG, SIGUSR2);
 }
 
+// What a chip's panic handler does: says on the line that this is the end, then ends.
+void on_crash(int number) {
+  char text[] = "\r\npanic: signal 00\r\n";
+  constexpr size_t kDigits = sizeof "\r\npanic: signal " - 1;
+  text[kDigits] = static_cast<char>('0' + number / 10);
+  text[kDigits + 1] = static_cast<char>('0' + number % 10);
+  if (write(console, text, sizeof text - 1) < 0) {
+    // There is nobody left to tell.
+  }
+  raise(number);
+}
+
+void announce_crashes() {
+  struct sigaction action = {};
+  action.sa_handler = on_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the signal's own action is next
+  constexpr int kCrashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+  for (const int number : kCrashes) {
+    sigaction(number, &action, nullptr);
+  }
+}
+
 void serve(int in, int out, bool restarted) {
+  console = out;
   bench::Line line(in, out);
   bench::HostPort port(line, restarted ? "reset by command" : "power on", restart);
   bench::Runner runner(port, bench::host_programs(), storage);
@@ -82,6 +106,7 @@ int main(int argc, char** argv) {
   }
   signal(SIGPIPE, SIG_IGN);
   die_with_parent();
+  announce_crashes();
   const char* kept_client = getenv(kRestarted);
   const char* kept_listener = getenv(kListener);
   bool restarted = kept_client != nullptr && kept_listener != nullptr;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "constants.h"
+
 namespace bench {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr uint32_t kExternal = MALLOC_CAP_SPIRAM | MALLOC_CAP_8BIT;
 constexpr size_t kExternalSize = 1024 * 1024;
 constexpr size_t kInternalProgramSize = 32 * 1024;
 
-Memory taken[3];
+Memory taken[4];
 size_t taken_count = 0;
 
 // Takes `wanted` bytes, or what is there.
@@ -27,7 +29,7 @@ void take(const char* name, size_t wanted, uint32_t capabilities) {
   const size_t size = std::min(wanted, available) / kAlignment * kAlignment;
   void* place = heap_caps_aligned_alloc(kAlignment, size, capabilities);
   ESP_ERROR_CHECK(place != nullptr ? ESP_OK : ESP_ERR_NO_MEM);
-  taken[taken_count++] = {name, static_cast<uint8_t*>(place), static_cast<uint32_t>(size)};
+  taken[taken_count++] = {name, static_cast<uint8_t*>(place), static_cast<uint32_t>(size), false};
 }
 
 }  // namespace
@@ -40,6 +42,7 @@ void take_memories(bool with_programs) {
     take("program", external ? kExternalSize : kInternalProgramSize,
          external ? kExternal : kInternal);
   }
+  taken[taken_count++] = constant_memory("flash");
   if (external) {
     take("psram", kExternalSize, kExternal);
   }

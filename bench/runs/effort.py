@@ -1,0 +1,33 @@
+"""How much of a board's time a timing gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.link import Hello
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Time and samples of one visit; each contender of a case is visited twice.
+
+    Attributes:
+        seconds: Device time a visit should take, half of it warm-up.
+        least: Fewest samples of a visit, whatever they take.
+        most: Most samples of a visit.
+    """
+
+    seconds: float = 0.1
+    least: int = 25
+    most: int = 500
+
+    def plan(self, call_seconds: float) -> tuple[int, int]:
+        """Return warm-up calls and samples of a visit to what takes so long a call."""
+        calls = self.seconds / 2 / max(call_seconds, 1e-9)
+        return max(2, int(calls)), min(max(self.least, int(calls)), self.most)
+
+
+def seconds_of(ticks: float, hello: Hello) -> float | None:
+    """Return a duration by a board's clock in seconds; None if its ticks are no time."""
+    hz = hello.clock.get("hz")
+    return ticks / hz if hz and hello.clock.get("unit") != "instructions" else None

@@ -1,0 +1,253 @@
+"""Times kernel cases: every contender in turn and back again, its last output checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bench.cases.kernel import KernelCase
+from bench.link import DeviceRefused, KernelReply, KernelRequest, Link, LinkError, Memory, Place
+from bench.numerics import compare, multiply_int8, multiply_portable
+from bench.runs.effort import Effort, seconds_of
+from bench.runs.kernels import (
+    OPERATOR,
+    PORTABLE,
+    VariantLost,
+    holds,
+    identifying,
+    inputs_of,
+    send,
+    wire_parameters,
+)
+from bench.runs.memory import DoesNotFit, Layout, align_up, lay_out
+from bench.store import LatencyResult
+
+# Calls that tell how long one takes.
+_PROBES = 3
+# Seconds beyond three times what a visit should take, before the board counts as lost.
+_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One kernel variant on one board."""
+
+    link: Link
+    variant: str
+
+
+class _Stand:
+    """A contender with its tensors laid out and its expected output."""
+
+    def __init__(self, case: KernelCase, contender: Contender, effort: Effort) -> None:
+        self._case = case
+        self._link = contender.link
+        self._variant = contender.variant
+        hello = self._link.hello
+        self._layout = lay_out(case, hello.memories)
+        if self._layout.block < case.size:
+            raise DoesNotFit(f"{case.name} is timed in one piece, and that does not fit")
+        self._samples_at = _room_for(effort.most, self._layout, hello.memories)
+        self._inputs = inputs_of(self._link, case, self._layout)
+        p = case.parameters
+        self._expected = (
+            multiply_portable(*self._inputs, *p.qparams)
+            if self._variant == PORTABLE
+            else multiply_int8(*self._inputs, p.integer)
+        )
+        self._samples: list[int] = []
+        self._faults: list[str] = []
+        self._device_ticks = 0
+        probe, samples, seconds = self._call(0, _PROBES, 0.0)
+        self._first = probe
+        # Reading the clock takes its time as well, most of it for the smallest cases.
+        call = seconds_of(max(*samples[1:], probe.overhead_ticks), hello)
+        # Without a clock that tells time, the host's own is a bound from above.
+        self._call_seconds = seconds / (1 + _PROBES) if call is None else call
+        self._warmup, self._count = effort.plan(self._call_seconds)
+
+    def visit(self) -> None:
+        """Take samples; note what is wrong with the output of the last of them."""
+        calls = 1 + self._warmup + self._count
+        _, samples, _ = self._call(self._warmup, self._count, calls * self._call_seconds)
+        self._samples += samples
+
+    def result(self, attempt: int) -> LatencyResult:
+        """Return the timing of all visits."""
+        hello, first = self._link.hello, self._first
+        return LatencyResult(
+            name=self._case.name,
+            level="kernel",
+            group=self._case.group,
+            variant=self._variant,
+            samples=self._samples,
+            unit=hello.clock["unit"],
+            hz=hello.clock.get("hz"),
+            elements=self._case.size,
+            first_ticks=first.first_ticks,
+            overhead_ticks=first.overhead_ticks,
+            verdict="fail" if self._faults else "pass",
+            detail="; ".join(dict.fromkeys(self._faults)),
+            attempt=attempt,
+            params=identifying(self._case),
+            counters={
+                "vector_elements": first.vector_elements,
+                "scalar_elements": first.scalar_elements,
+                "warmup_calls": self._warmup,
+                "device_ticks": self._device_ticks,
+            },
+        )
+
+    def _call(
+        self, warmup: int, samples: int, expected_seconds: float
+    ) -> tuple[KernelReply, list[int], float]:
+        """Run it on fresh inputs; return the reply, the samples and the host's seconds for it."""
+        layout, link = self._layout, self._link
+        x, y = (a.tobytes() for a in self._inputs)
+        send(link, layout.x, x)
+        send(link, layout.y, y)
+        refill = None
+        if self._case.in_place is not None:
+            refill = layout.spare
+            send(link, refill, x if self._case.in_place == "x" else y)
+        request = KernelRequest(
+            variant=self._variant,
+            x=layout.x,
+            y=layout.y,
+            out=layout.out,
+            elements=self._case.size,
+            params=wire_parameters(self._case.parameters),
+            warmup=warmup,
+            samples=samples,
+            sample_place=self._samples_at,
+            refill=refill,
+        )
+        started = time.monotonic()
+        try:
+            reply = link.run_kernel(
+                request, seconds=_PATIENCE + 3 * expected_seconds if warmup else None
+            )
+        except DeviceRefused:
+            raise
+        except LinkError as error:
+            raise VariantLost(self._variant, error) from error
+        seconds = time.monotonic() - started
+        self._device_ticks += reply.all_ticks
+        self._judge(reply)
+        raw = link.read(self._samples_at.memory, self._samples_at.offset, 4 * samples)
+        return reply, np.frombuffer(raw, "<u4").tolist(), seconds
+
+    def _judge(self, reply: KernelReply) -> None:
+        """Check the output of the last timed call, which started from a poisoned or fresh one."""
+        if reply.variant != self._variant:
+            self._faults.append(f"asked for {self._variant}, the board ran {reply.variant}")
+        if holds(self._link, self._layout.out, self._expected.tobytes()):
+            return
+        raw = self._link.read(self._layout.out.memory, self._layout.out.offset, self._case.size)
+        found = compare(self._expected, np.frombuffer(raw, np.int8))
+        if not found.ok:
+            self._faults.append(
+                f"the output of the last timed call is wrong: first bad index "
+                f"{found.first_bad_index}: expected {found.expected}, got {found.got}"
+            )
+
+
+def time_kernel(
+    case: KernelCase, contenders: Sequence[Contender], effort: Effort, attempt: int = 1
+) -> list[LatencyResult]:
+    """Time a case with each contender: first to last, then last to first (ABBA).
+
+    A drift of the clock or of the board's temperature so falls on all of them alike. Each visit
+    warms up, takes raw samples and checks the output of its last call, before which the device made
+    the output unlike any result.
+
+    Returns:
+        A timing for each contender, in their order.
+
+    Raises:
+        DoesNotFit: A board lacks the memory the case wants.
+        VariantLost: A board went away.
+        DeviceRefused: A board refused a request.
+    """
+    stands = [_Stand(case, contender, effort) for contender in contenders]
+    for stand in (*stands, *reversed(stands)):
+        stand.visit()
+    return [stand.result(attempt) for stand in stands]
+
+
+def _room_for(samples: int, layout: Layout, memories: Sequence[Memory]) -> Place:
+    """Return where samples go: beside programs if the board has room there, else after the case."""
+    last = memories[-1]
+    if not last.read_only and last.name != layout.out.memory and last.size >= 4 * samples:
+        return Place(last.name, 0)
+    own = next(memory for memory in memories if memory.name == layout.out.memory)
+    start = align_up(layout.end)
+    if start + 4 * samples > own.size:
+        raise DoesNotFit(f"memory {own.name!r} has no room for {samples} samples beside the case")
+    return Place(own.name, start)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another board whose native kernel is timed in turn with this one's, case by case.
+
+    Attributes:
+        link: Its link.
+        keep: Takes its timings.
+    """
+
+    link: Callable[[], Link]
+    keep: Callable[[LatencyResult], None]
+
+
+@dataclass(frozen=True)
+class KernelLatency:
+    """A kernel case timed with every variant of the board; a `Job`.
+
+    Attributes:
+        case: The case.
+        effort: How much of the board's time each variant gets.
+        rival: Another board to compare with.
+    """
+
+    case: KernelCase
+    effort: Effort = field(default_factory=Effort)
+    rival: Rival | None = None
+
+    @property
+    def name(self) -> str:
+        """The case's name."""
+        return self.case.name
+
+    def run(self, link: Link, attempt: int) -> list[LatencyResult]:
+        """Time it; a board without the memory it wants cannot, and its result says so."""
+        native, *others = link.hello.kernels[OPERATOR]
+        contenders = [Contender(link, variant) for variant in (native, *others)]
+        if self.rival is not None:
+            contenders.insert(1, Contender(self.rival.link(), native))
+        try:
+            timings = time_kernel(self.case, contenders, self.effort, attempt)
+            if self.rival is not None:
+                self.rival.keep(timings.pop(1))
+            return timings
+        except DoesNotFit as error:
+            return [replace(self.failed(str(error), attempt), verdict="not-run")]
+
+    def failed(self, why: str, attempt: int) -> LatencyResult:
+        """Return the result of an attempt that ended without a timing."""
+        return LatencyResult(
+            name=self.name,
+            level="kernel",
+            group=self.case.group,
+            samples=(),
+            unit="ns",
+            hz=None,
+            elements=self.case.size,
+            verdict="error",
+            detail=why,
+            attempt=attempt,
+            params=identifying(self.case),
+        )
