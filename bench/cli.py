@@ -13,6 +13,7 @@ from bench.errors import BenchError
 _COMMANDS = {
     "run": ("bench.commands.run:run", "Run every case on a board and give a verdict."),
     "latency": ("bench.commands.latency:latency", "Measure how fast kernels and programs are."),
+    "nightly": ("bench.commands.nightly:nightly", "Run all boards of the lab; one report."),
     "build": ("bench.commands.build:build", "Build the virtual board's firmware."),
     "export": ("bench.commands.export:export", "Export a model and say what lowered and why."),
     "board": ("bench.commands.board:board", "Find, flash, reset boards; run a virtual ESP32-S3."),

@@ -8,7 +8,8 @@ from functools import partial
 from itertools import chain
 from types import TracebackType
 from typing import Any
-from zlib import crc32
+
+from zlib_ng.zlib_ng import crc32
 
 from bench.link.errors import LinkError, ProtocolMismatch
 from bench.link.exchange import Exchange, Request

@@ -11,9 +11,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
-from zlib import crc32
 
 from cobs import cobs
+from zlib_ng.zlib_ng import crc32
 
 from bench.link.protocol import CRC_BYTES, HEADER, MARK, VERSION
 

@@ -25,6 +25,9 @@ from bench.runs.kernels import (
 from bench.runs.memory import DoesNotFit, Layout, align_up, lay_out
 from bench.store import LatencyResult
 
+GROUP = "latency"
+"""Group of all kernel timings; the verdicts on the same cases have another."""
+
 # Calls that tell how long one takes.
 _PROBES = 3
 # Seconds beyond three times what a visit should take, before the board counts as lost.
@@ -81,7 +84,7 @@ class _Stand:
         return LatencyResult(
             name=self._case.name,
             level="kernel",
-            group=self._case.group,
+            group=GROUP,
             variant=self._variant,
             samples=self._samples,
             unit=hello.clock["unit"],
@@ -241,7 +244,7 @@ class KernelLatency:
         return LatencyResult(
             name=self.name,
             level="kernel",
-            group=self.case.group,
+            group=GROUP,
             samples=(),
             unit="ns",
             hz=None,

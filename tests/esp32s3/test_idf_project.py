@@ -67,7 +67,7 @@ CONFIGURATION = {
 NOT_ON_THE_CHIP = {KERNELS / "mul_int8_native.cpp", KERNELS / "mul_int8_vector.cpp"}
 # The chip has no memory to spare for ETDumps.
 PROGRAMS = {*(FIRMWARE / "executorch").glob("*.cpp"), MAIN / "programs_executorch.cpp",
-            MAIN / "executorch_pal.cpp"} - {FIRMWARE / "executorch" / "trace_etdump.cpp"}  # fmt: skip
+            MAIN / "executorch_pal.cpp"} - {FIRMWARE / "executorch/trace_etdump.cpp"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
