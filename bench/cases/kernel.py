@@ -41,6 +41,7 @@ class KernelCase:
         size: Elements.
         align: Offset of first input, second input and output from a 64-byte boundary, in bytes.
         in_place: None, or which input the output overwrites: "x" or "y".
+        square: Whether the second input is the first one, at the same address.
         placement: Memory of the board the tensors lie in (the second input only, if that memory is
             read-only, whose bytes it then is); None for the board's first.
     """
@@ -51,10 +52,15 @@ class KernelCase:
     size: int
     align: tuple[int, int, int] = (0, 0, 0)
     in_place: str | None = None
+    square: bool = False
     placement: str | None = None
 
     def inputs(self) -> tuple[Int8Array, Int8Array]:
         """Return both inputs: every int8 pair if they fit, else seeded by the case's name."""
+        x, y = self._two_inputs()
+        return (x, x) if self.square else (x, y)
+
+    def _two_inputs(self) -> tuple[Int8Array, Int8Array]:
         if self.size == EXHAUSTIVE_SIZE:
             values = np.arange(-128, 128, dtype=np.int8)
             return np.repeat(values, 256), np.tile(values, 256)
@@ -110,6 +116,18 @@ def _standard() -> Iterator[KernelCase]:
                     size,
                     (x, y, 0),
                     in_place,
+                )
+    for size in (7, 16, 256, 1615):
+        for offset in (0, 3):
+            for aliased in (None, "x"):
+                yield KernelCase(
+                    f"square/{size}+{offset}" + ("/in-place" if aliased else ""),
+                    "square",
+                    rounding,
+                    size,
+                    (offset, offset, 0),
+                    aliased,
+                    square=True,
                 )
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bench.numerics import MulParams, QParams
+import numpy as np
+
+from bench.numerics import INT8_MAX, INT8_MIN, MulParams, QParams, multiply_portable
+from bench.numerics.multiply import Int8Array
 
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """The quantization of both inputs and the output of one multiply."""
+    """The quantization of both inputs and the output of one multiply.
+
+    Attributes:
+        name: Unique among all sets.
+        x: Of the first input.
+        y: Of the second input.
+        out: Of the output.
+        activation: Least and largest output, as a fused activation leaves them.
+    """
 
     name: str
     x: QParams
     y: QParams
     out: QParams
+    activation: tuple[int, int] = (INT8_MIN, INT8_MAX)
 
     @property
     def qparams(self) -> tuple[QParams, QParams, QParams]:
@@ -24,13 +36,20 @@ class ParameterSet:
     @property
     def integer(self) -> MulParams:
         """The same as a kernel takes it."""
-        return MulParams.from_qparams(*self.qparams)
+        low, high = self.activation
+        return replace(MulParams.from_qparams(*self.qparams), act_min=low, act_max=high)
+
+    def portable(self, x: Int8Array, y: Int8Array) -> Int8Array:
+        """Return what the portable kernel computes, of the inputs' shape."""
+        out: Int8Array = np.clip(multiply_portable(x, y, *self.qparams), *self.activation)
+        return out
 
 
 def _set(
     name: str, scales: tuple[float, float, float], zeros: tuple[int, int, int]
 ) -> ParameterSet:
-    return ParameterSet(name, *(QParams(s, z) for s, z in zip(scales, zeros, strict=True)))
+    x, y, out = (QParams(s, z) for s, z in zip(scales, zeros, strict=True))
+    return ParameterSet(name, x, y, out)
 
 
 def _shift(shift: int, zeros: tuple[int, int, int], fraction: float = 0.7071) -> ParameterSet:
@@ -78,7 +97,13 @@ _MULTIPLIERS = (
     _set("multiplier-zero", (2.0**-20, 2.0**-20, 1.0), (3, 4, 42)),
 )
 
-EXHAUSTIVE_SETS: tuple[ParameterSet, ...] = _TYPICAL + _TIES + _SHIFTS + _MULTIPLIERS
+# Fused activations: a ReLU, a ReLU6, a hard-tanh, and ranges of one value at either end.
+_ACTIVATIONS = tuple(
+    replace(_TYPICAL[0], name=f"activation{low:+d}..{high:+d}", activation=(low, high))
+    for low, high in ((-7, 127), (-7, 118), (-31, 17), (-128, -128), (127, 127))
+)
+
+EXHAUSTIVE_SETS: tuple[ParameterSet, ...] = _TYPICAL + _TIES + _SHIFTS + _MULTIPLIERS + _ACTIVATIONS
 
 # For sizes and alignments: the shifts whose rounding real kernels have got wrong, on negative
 # products too, with M = 2**30 as the hardest multiplier and a typical one.

@@ -20,7 +20,7 @@ from bench.link import (
     Place,
 )
 from bench.link.protocol import POISON
-from bench.numerics import Comparison, compare, multiply_int8, multiply_portable, tie_zone
+from bench.numerics import Comparison, compare, multiply_int8, tie_zone
 from bench.numerics.multiply import Int8Array
 from bench.runs.memory import GUARD, Layout, lay_out
 from bench.runs.shrink import shrink
@@ -87,7 +87,7 @@ def run_kernel_case(
     x, y = inputs_of(link, case, layout)
     p = case.parameters
     integer = multiply_int8(x, y, p.integer)
-    float32 = multiply_portable(x, y, *p.qparams)
+    float32 = p.portable(x, y)
     results = []
     outputs: dict[str, Output] = {}
     for variant in variants:
@@ -227,6 +227,8 @@ def wire_parameters(parameters: ParameterSet) -> KernelParams:
         zero_point_out=integer.zo,
         multiplier=integer.multiplier,
         shift=integer.shift,
+        activation_min=integer.act_min,
+        activation_max=integer.act_max,
         scale1=parameters.x.scale,
         scale2=parameters.y.scale,
         scale_out=parameters.out.scale,
@@ -241,10 +243,12 @@ def identifying(case: KernelCase) -> dict[str, object]:
         "qparams": [[q.scale, q.zero_point] for q in p.qparams],
         "multiplier": p.integer.multiplier,
         "shift": p.integer.shift,
+        "activation": list(p.activation),
         "size": case.size,
         "align": list(case.align),
         "placement": case.placement,
         "in_place": case.in_place,
+        "square": case.square,
     }
 
 

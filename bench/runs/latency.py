@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.cases.kernel import KernelCase
 from bench.link import DeviceRefused, KernelReply, KernelRequest, Link, LinkError, Memory, Place
-from bench.numerics import compare, multiply_int8, multiply_portable
+from bench.numerics import compare, multiply_int8
 from bench.runs.effort import Effort, seconds_of
 from bench.runs.kernels import (
     OPERATOR,
@@ -57,7 +57,7 @@ class _Stand:
         self._inputs = inputs_of(self._link, case, self._layout)
         p = case.parameters
         self._expected = (
-            multiply_portable(*self._inputs, *p.qparams)
+            p.portable(*self._inputs)
             if self._variant == PORTABLE
             else multiply_int8(*self._inputs, p.integer)
         )

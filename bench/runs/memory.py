@@ -71,7 +71,7 @@ def lay_out(case: KernelCase, memories: Sequence[Memory]) -> Layout:
         return align_up(end + GUARD) + align
 
     x = after(0, case.align[0])
-    y = after(x + block, case.align[1])
+    y = x if case.square else after(x + block, case.align[1])
     last = after(y + block, case.align[2])
     out = {"x": x, "y": y, None: last}[case.in_place]
     return Layout(

@@ -25,7 +25,8 @@ def test_outputs_are_not_constant_where_they_need_not_be() -> None:
     x, y = np.repeat(values, 256), np.tile(values, 256)
     for p in EXHAUSTIVE_SETS:
         # Further right hardly any product rounds to anything but zero, further left all saturate.
-        if p.integer.multiplier and -15 < p.integer.shift < 9:
+        low, high = p.activation
+        if low < high and p.integer.multiplier and -15 < p.integer.shift < 9:
             assert np.unique(multiply_int8(x, y, p.integer)).size > 2, p
 
 
@@ -36,3 +37,8 @@ def test_sizes_alignments_and_aliasing_are_all_there() -> None:
         offsets = {c.align[pointer] for c in cases if c.group == "align"}
         assert offsets == set(range(16))
     assert {c.in_place for c in cases} == {None, "x", "y"}
+    squares = [c for c in cases if c.square]
+    assert {c.in_place for c in squares} == {None, "x"}
+    assert all(np.array_equal(*c.inputs()) for c in squares)
+    activations = {p.activation for p in EXHAUSTIVE_SETS}
+    assert len(activations) > 4 and (-128, 127) in activations

@@ -26,6 +26,7 @@ def test_tensors_and_guards_do_not_overlap(memory_size: int) -> None:
                 continue
             assert span[1] <= out[0] or out[1] <= span[0], (case.name, layout)
         assert spans[0][1] <= spans[-1][0] or len(spans) == 1
+        assert (x == y) == case.square
         assert out[0] >= 0 and out[1] <= memory_size
         for offset, align in zip((x, y, start), case.align, strict=True):
             if case.in_place is None:
