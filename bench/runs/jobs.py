@@ -113,6 +113,36 @@ class ProgramJob:
         )
 
 
+@dataclass(frozen=True)
+class BrokenModel:
+    """A model that could not be exported: nothing to run, but not to be passed over either.
+
+    Attributes:
+        name: The model's name.
+        why: What the exporter said.
+    """
+
+    name: str
+    why: str
+
+    def run(self, link: Link, attempt: int) -> list[CaseResult]:
+        """Return that it could not be exported."""
+        return [self.failed(self.why, attempt)]
+
+    def failed(self, why: str, attempt: int) -> CaseResult:
+        """Return the result."""
+        return CaseResult(
+            name=self.name,
+            level="program",
+            group=self.name,
+            model=self.name,
+            reference="runtime",
+            verdict="error",
+            detail=why,
+            attempt=attempt,
+        )
+
+
 def run_job(session: BoardSession, job: Job[Result]) -> Iterator[Result]:
     """Run one case, again on a revived board if it took the board down.
 

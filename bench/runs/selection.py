@@ -13,7 +13,7 @@ from bench.cases.program import ROUTES, ProgramCase
 from bench.cases.runtime import Runtime
 from bench.errors import BenchError
 from bench.runs.effort import Effort
-from bench.runs.jobs import Job, KernelJob, ProgramJob
+from bench.runs.jobs import BrokenModel, Job, KernelJob, ProgramJob
 from bench.runs.latency import KernelLatency, Rival
 from bench.runs.program_latency import ProgramLatency
 from bench.runs.symptoms import Symptom
@@ -22,10 +22,11 @@ from bench.store import CaseResult, LatencyResult
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen cases; programs are exported and have their references."""
+    """The chosen cases; programs are exported and have their references, or could not be."""
 
     kernels: Sequence[KernelCase]
     programs: Sequence[ProgramCase]
+    broken: Sequence[BrokenModel]
 
     def jobs(self, placements: Mapping[str, bool]) -> list[Job[CaseResult]]:
         """Return jobs for one board; each board needs its own, for they note what was shown.
@@ -38,6 +39,7 @@ class Selection:
         return [
             *(KernelJob(case, shrunk) for case in here),
             *map(ProgramJob, self.programs),
+            *self.broken,
         ]
 
     def latency_jobs(
@@ -87,7 +89,7 @@ def select_cases(
         say: Takes a line for people about long work.
 
     Raises:
-        BenchError: No case fits, or a model cannot be exported.
+        BenchError: No case fits, or a model that was asked for by name cannot be exported.
     """
 
     def chosen(name: str) -> bool:
@@ -100,16 +102,24 @@ def select_cases(
         for model in models or list_models()
     }
     programs: list[ProgramCase] = []
+    broken: list[BrokenModel] = []
     if any(wanted.values()):
         with Runtime(library()) as runtime:
             for model, routes in wanted.items():
-                if routes:
-                    say(f"exporting {model}: {', '.join(routes)}")
+                if not routes:
+                    continue
+                say(f"exporting {model}: {', '.join(routes)}")
+                try:
                     programs += program_cases(model, routes, runtime)
-    if not kernels and not programs:
+                except BenchError as error:
+                    if models:
+                        raise
+                    # One bad file among all models is no reason to run none of the others.
+                    broken.append(BrokenModel(model, str(error)))
+    if not kernels and not programs and not broken:
         raise BenchError(
             f"no case is called {' or '.join(map(repr, patterns))}"
             + (f" among the programs of {', '.join(models)}" if models else "")
             + ": names look like 'all-pairs/symmetric', 'size/7/*', 'align/out+3', 'glu/portable'"
         )
-    return Selection(kernels, programs)
+    return Selection(kernels, programs, broken)

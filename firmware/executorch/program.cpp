@@ -270,6 +270,10 @@ ProgramRuntime program_runtime() {
           can_trace()};
 }
 
+const char* program_error_name(int error) {
+  return executorch::runtime::to_string(static_cast<Error>(error));
+}
+
 int ProgramRunner::load(const uint8_t* pte, size_t size, const char* method, bool traced,
                         ProgramInfo* info) {
   executorch::runtime::runtime_init();

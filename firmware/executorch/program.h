@@ -37,6 +37,9 @@ struct ProgramRuntime {
 
 ProgramRuntime program_runtime();
 
+// The name of an ExecuTorch error code.
+const char* program_error_name(int error);
+
 class ProgramRunner {
  public:
   // The pools must outlive the runner. Operators' temporaries come from what the loaded program

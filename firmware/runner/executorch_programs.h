@@ -10,6 +10,7 @@ class ExecutorchPrograms final : public Programs {
   explicit ExecutorchPrograms(ProgramRunner& runner) : runner_(runner) {}
 
   ProgramRuntime runtime() override { return program_runtime(); }
+  const char* error_name(int error) override { return program_error_name(error); }
   int load(const uint8_t* pte, size_t size, const char* method, bool traced,
            ProgramInfo* info) override {
     return runner_.load(pte, size, method, traced, info);

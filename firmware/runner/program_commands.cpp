@@ -186,7 +186,8 @@ void Runner::trace() {
 void Runner::refuse_program(int error) {
   ++refused_;
   Text text(reinterpret_cast<char*>(kept_), sizeof kept_);
-  text.add("the runtime's error code ").add_number(static_cast<uint32_t>(error));
+  text.add("the runtime's error ").add_number(static_cast<uint32_t>(error));
+  text.add(" (").add(programs_->error_name(error)).add(')');
   kept_size_ = text.size();
   kept_status_ = Status::kProgramFailed;
   send(kept_status_, kept_, kept_size_);

@@ -11,6 +11,7 @@ namespace bench {
 class Programs {
  public:
   virtual ProgramRuntime runtime() = 0;
+  virtual const char* error_name(int error) = 0;
   virtual int load(const uint8_t* pte, size_t size, const char* method, bool traced,
                    ProgramInfo* info) = 0;
   virtual int execute(const uint8_t* const* inputs, uint8_t* const* outputs,

@@ -81,7 +81,12 @@ def test_the_raw_library_is_caught(results: list[CaseResult]) -> None:
         result.name for result in results if result.variant == RAW and result.verdict == "fail"
     }
     groups = {CASES[name].group for name in failed}
-    assert groups == {"size", "align", "in-place", "square"}  # all pairs are aligned and without a tail
+    assert groups == {
+        "size",
+        "align",
+        "in-place",
+        "square",
+    }  # all pairs are aligned and without a tail
     # Every output that is not 8-byte aligned, whatever the data.
     assert {f"align/out+{offset}" for offset in range(1, 16) if offset != 8} <= failed
     assert "align/out+8" not in failed

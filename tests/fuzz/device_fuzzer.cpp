@@ -34,6 +34,7 @@ void check(bool right) {
 class FakePrograms final : public bench::Programs {
  public:
   bench::ProgramRuntime runtime() override { return {"fake", 1, true}; }
+  const char* error_name(int) override { return "some error"; }
 
   int load(const uint8_t* pte, size_t size, const char* method, bool,
            bench::ProgramInfo* info) override {
