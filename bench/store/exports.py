@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -95,7 +95,8 @@ def chrome_trace(timings: Iterable[Timing]) -> dict[str, Any]:
     One process a board, one thread a case and variant. Calls are laid end to end, the cold first
     one first, and the last ends when the timing was stored. A program's operators have a thread of
     their own, below the last call. A tick that is no time is drawn as a nanosecond, and the
-    process' name says so.
+    process' name says so. Edges are whole nanoseconds, as Perfetto has them: neighbours that it
+    would round apart would overlap.
     """
     events: list[dict[str, Any]] = []
     threads: dict[int, dict[str, int]] = {}
@@ -113,34 +114,45 @@ def chrome_trace(timings: Iterable[Timing]) -> dict[str, Any]:
         case = _case(timing)
         thread = _thread(events, pid, mine, case)
         calls = net([result.first_ticks, *result.samples], result.overhead_ticks)
-        micros = calls / (result.hz or 1e9) * 1e6
-        ends = (timing.at - start) * 1e6 + np.cumsum(micros) - micros.sum()
-        for index, (end, length) in enumerate(zip(ends, micros, strict=True)):
+        stored = round((timing.at - start) * 1e9)
+        edges = stored + _edges(calls / (result.hz or 1e9) * 1e9)
+        edges -= edges[-1] - stored
+        for index in range(len(calls)):
             call = {
                 "name": "cold first call" if index == 0 else result.name,
                 "cat": result.verdict,
                 "ph": "X",
-                "ts": float(end - length),
-                "dur": float(length),
+                "ts": int(edges[index]),
+                "dur": int(edges[index + 1] - edges[index]),
                 "pid": pid,
                 "tid": thread,
                 "args": {"ticks": float(calls[index]), "unit": result.unit},
             }
             events.append(call)
-        at = float(ends[-1] - micros[-1])
-        for operator, ticks in result.operators.items():
-            length = ticks / (result.hz or 1e9) * 1e6
-            below = _thread(events, pid, mine, f"{case}, operators of one call")
-            args = {"ticks": ticks, "unit": result.unit}
-            events.append(
-                call | {"name": operator, "ts": at, "dur": length, "tid": below, "args": args}
-            )
-            at += length
-    earliest = min((e["ts"] for e in events if e["ph"] == "X"), default=0.0)
+        lengths = [ticks / (result.hz or 1e9) * 1e9 for ticks in result.operators.values()]
+        inner = edges[-2] + _edges(lengths)
+        for index, (operator, ticks) in enumerate(result.operators.items()):
+            part = {
+                "name": operator,
+                "ts": int(inner[index]),
+                "dur": int(inner[index + 1] - inner[index]),
+                "tid": _thread(events, pid, mine, f"{case}, operators of one call"),
+                "args": {"ticks": ticks, "unit": result.unit},
+            }
+            events.append(call | part)
+    earliest = min((e["ts"] for e in events if e["ph"] == "X"), default=0)
     for event in events:
         if event["ph"] == "X":
-            event["ts"] -= earliest
+            # The format counts in microseconds.
+            event["ts"] = (event["ts"] - earliest) / 1000
+            event["dur"] /= 1000
     return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _edges(nanoseconds: Sequence[float] | NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return where intervals laid end to end begin and the last one ends, in whole ns from 0."""
+    edges: NDArray[np.int64] = np.rint(np.cumsum([0.0, *nanoseconds])).astype(np.int64)
+    return edges
 
 
 def _thread(events: list[dict[str, Any]], pid: int, threads: dict[str, int], name: str) -> int:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from synthetic import HOST, at, esp, host, latency, result, wrong
+from trace_processor import query_trace
 
 from bench.store import Store
 from bench.store.exports import chrome_trace, metric_lines, metrics, pytest_benchmark
@@ -125,29 +125,25 @@ def test_trace_without_timings():
 
 
 def test_perfetto_reads_the_trace(store, tmp_path):
-    from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
-
     path = tmp_path / "trace.json"
     path.write_text(json.dumps(chrome_trace(timings(store))))
-    # The package has no trace processor in it and fetches one when it is first used.
-    try:
-        processor = TraceProcessor(
-            trace=str(path),
-            config=TraceProcessorConfig(bin_path=shutil.which("trace_processor_shell")),
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"perfetto cannot fetch its trace processor here: {error}")
-    with processor:
-        found = processor.query(
-            "SELECT count(*) AS n, sum(dur) AS dur FROM slice WHERE name = 'latency/256'"
-        )
-        (row,) = list(found)
-        assert row.n == 10
-        assert row.dur == pytest.approx(129_000 + 70 + 75, abs=20)
-        (errors,) = list(
-            processor.query("SELECT ifnull(sum(value), 0) AS n FROM stats WHERE severity = 'error'")
-        )
-        assert errors.n == 0
+    slices, errors, threads = query_trace(
+        path,
+        "SELECT count(*) AS n, sum(dur) AS dur FROM slice WHERE name = 'latency/256'",
+        "SELECT ifnull(sum(value), 0) AS n FROM stats WHERE severity = 'error'",
+        "SELECT name FROM thread WHERE name LIKE 'glu%'",
+    )
+    assert int(slices[0]["n"]) == 10
+    assert float(slices[0]["dur"]) == pytest.approx(129_000 + 70 + 75, abs=20)
+    assert int(errors[0]["n"]) == 0
+    assert "glu [delegate], operators of one call" in {row["name"] for row in threads}
+
+
+def test_perfetto_refuses_what_is_no_trace(tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text('{"traceEvents": [{"name": "a", "ph": "X", "ts": ')
+    with pytest.raises(Exception, match=r"refuse|rror"):
+        query_trace(path, "SELECT count(*) AS n FROM slice")
 
 
 LINE = re.compile(r'[a-z0-9_]+\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\} -?[\d.e+-]+')
