@@ -6,15 +6,11 @@ from pathlib import Path
 
 import click
 
-native_kernel = click.option(
-    "--native",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="C++ file to build in place of firmware/kernels/mul_int8_native.cpp.",
-)
+from bench.commands.options import native_option
 
 
 @click.command()
-@native_kernel
+@native_option
 def build(native: Path | None) -> None:
     """Build the virtual board's firmware and the same kernels for the Python runtime."""
     from bench.lab.build import build_host

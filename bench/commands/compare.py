@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.commands.report import results_option, run_option
+from bench.commands.options import results_option, run_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import click
 
-from bench.commands.build import native_kernel
+from bench.commands.options import (
+    cases_option,
+    json_option,
+    models_option,
+    native_option,
+    port_option,
+    results_option,
+    target_option,
+)
 from bench.commands.progress import tracked
 from bench.commands.quiet import quiet
 from bench.errors import BenchError
@@ -19,29 +27,13 @@ _EXIT = {"pass": 0, "fail": 1}
 
 
 @click.command()
-@click.option("--target", default="host", show_default=True, help="Kind of board.")
-@click.option("--port", metavar="URL", help="Serial URL of a board that runs the firmware.")
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="Only the programs of this model (a name from models/ or a file); may be repeated.",
-)
-@click.option(
-    "--case",
-    "patterns",
-    multiple=True,
-    metavar="GLOB",
-    help="Only the cases whose name fits, such as 'grid/ram/1615/*'; may be repeated.",
-)
-@native_kernel
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the store.  [default: results/]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@target_option
+@port_option
+@models_option
+@cases_option
+@native_option
+@results_option
+@json_option
 def latency(
     target: str,
     port: str | None,

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.commands.options import (
+    cases_option,
+    json_option,
+    models_option,
+    results_option,
+)
 from bench.commands.quiet import quiet
-from bench.commands.report import results_option
 from bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -46,22 +51,10 @@ _file = click.Path(dir_okay=False, path_type=Path)
     metavar="NAME",
     help="Run this board alone, quarantined or not; coming through ends its quarantine.",
 )
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="Only the programs of this model (a name from models/ or a file); may be repeated.",
-)
-@click.option(
-    "--case",
-    "patterns",
-    multiple=True,
-    metavar="GLOB",
-    help="Only the cases whose name fits, such as 'size/7/*'; may be repeated.",
-)
+@models_option
+@cases_option
 @results_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option
 def nightly(
     boards: tuple[str, ...],
     target: str,

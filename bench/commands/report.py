@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.commands.options import results_option, run_option
 from bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
 
     from bench.store.results import Stored
 
-results_option = click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the store.  [default: results/]",
-)
-run_option = click.option("--run", type=int, metavar="N", help="A run's number, else the latest.")
 _file = click.Path(dir_okay=False, path_type=Path)
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.commands.build import native_kernel
+from bench.commands.options import (
+    cases_option,
+    json_option,
+    models_option,
+    native_option,
+    port_option,
+    results_option,
+    target_option,
+)
 from bench.commands.progress import tracked
 from bench.commands.quiet import quiet
 
@@ -20,30 +28,14 @@ _EXIT = {"pass": 0, "fail": 1}
 
 
 @click.command()
-@click.option("--target", default="host", show_default=True, help="Kind of board.")
-@click.option("--port", metavar="URL", help="Serial URL of a board that runs the firmware.")
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="Only the programs of this model (a name from models/ or a file); may be repeated.",
-)
-@click.option(
-    "--case",
-    "patterns",
-    multiple=True,
-    metavar="GLOB",
-    help="Only the cases whose name fits, such as 'size/7/*'; may be repeated.",
-)
-@native_kernel
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the store.  [default: results/]",
-)
+@target_option
+@port_option
+@models_option
+@cases_option
+@native_option
+@results_option
 @click.option("--faults", metavar="SPEC", help="Faults to put on the line; see bench link --help.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option
 def run(
     target: str,
     port: str | None,
