@@ -70,7 +70,7 @@ def latency(
             cases = select_cases(models, patterns, placements, lambda: run.build.library, say)
             current = rival = None
             if native is not None and cases.kernels:
-                board = HostBoard(build_host(progress=say).runner, "host, current kernel")
+                board = HostBoard(build_host(progress=say).runner, "host")
                 current = Run(target, board=board, record=run.record)
                 session = current.session
                 rival = Rival(lambda: session.link, current.keep_timing)
@@ -92,4 +92,4 @@ def latency(
         from bench.commands.latency_tables import print_latency
 
         print_latency(report)
-    sys.exit(_EXIT.get(report.verdict, 2))
+    sys.exit(_EXIT.get(run.verdict, 2))

@@ -14,6 +14,7 @@ from bench.store.statistics import Ratio, Summary, summarize
 
 if TYPE_CHECKING:
     from bench.runs.latency_report import LatencyReport
+    from bench.runs.side_by_side import SideBySide
     from bench.store import LatencyResult
 
 _SLOWEST = 2
@@ -103,10 +104,14 @@ def _alignment_table(results: Sequence[LatencyResult]) -> Table:
 def _program_table(
     title: str, results: Sequence[LatencyResult], ratios: dict[tuple[str, str | None], Ratio]
 ) -> Table:
-    made = table(title, ("model", "route"))
-    for name in ("median", "MAD", "p95", "first", "to portable"):
-        made.add_column(name, justify="right", no_wrap=True)
-    made.add_column("most time in", no_wrap=True)
+    made = table(title, ())
+    for name in ("model", "route"):
+        width = max(len(str(getattr(r, name))) for r in results)
+        made.add_column(name, no_wrap=True, min_width=width)
+    for name in ("median", "MAD", "p95", "first"):
+        made.add_column(name, justify="right", no_wrap=True, min_width=8)
+    made.add_column("to portable", justify="right", no_wrap=True, min_width=17)
+    made.add_column("most time in", overflow="fold")
     for r in results:
         s = _summary(r)
         figures = ["-"] * 3 if s is None else [f"{v:,.0f}" for v in (s.median, s.mad, s.p95)]
@@ -157,26 +162,39 @@ def _print_rest(console: Console, report: LatencyReport) -> None:
             for f in report.flags
         ],
     )
-    if report.beside is not None and report.beside.overall is not None:
-        word = "[bold red]slower[/]" if report.beside.slower else "not slower"
-        console.print(
-            f"against the kernel in firmware/kernels: {_ratio(report.beside.overall)} times as "
-            f"long, median of {len(report.beside.cases)} cases: {word}",
-            highlight=False,
-        )
+    if report.beside is not None:
+        _print_beside(console, report.beside)
     if report.device_seconds is not None and report.overhead is not None:
         console.print(
             f"{report.seconds:.1f} s, of which boards were at work {report.device_seconds:.1f} s: "
-            f"the bench took {report.overhead:.1%} on top",
+            f"the bench took {report.overhead:.1%} on top (set-up not counted)",
             highlight=False,
         )
     right = sum(r.verdict == "pass" for r in run.timings)
     console.print(
-        f"[{STYLE[report.verdict]}]{report.verdict}[/]: {right} of {len(run.timings)} timings with "
+        f"[{STYLE[run.verdict]}]{run.verdict}[/]: {right} of {len(run.timings)} timings with "
         f"a right output, in {run.clock}",
         highlight=False,
     )
     console.print(f"kept in {run.store.path}", highlight=False, soft_wrap=True)
+
+
+def _print_beside(console: Console, beside: SideBySide) -> None:
+    for size, (low, high) in sorted(beside.slower_sizes.items()):
+        console.print(
+            f"[bold red]slower[/] at {size:,} elements: {low:.2f} to {high:.2f} times as long as "
+            "the kernel in firmware/kernels",
+            highlight=False,
+        )
+    if beside.overall is not None:
+        word = "not slower on the whole" if beside.slower_sizes else "not slower"
+        if beside.slower_on_the_whole:
+            word = "[bold red]slower[/]"
+        console.print(
+            f"against the kernel in firmware/kernels: {_ratio(beside.overall)} times as long, "
+            f"median of {beside.judged} cases: {word}",
+            highlight=False,
+        )
 
 
 def _print_lines(console: Console, lines: Sequence[str]) -> None:

@@ -51,6 +51,14 @@ def print_night(report: NightReport) -> None:
             soft_wrap=True,
             highlight=False,
         )
+    for night in (board.night for board in report.boards):
+        if night.device_seconds:
+            console.print(
+                f"{escape(night.name)}: timed for {night.timed_seconds:.1f} s, at work for "
+                f"{night.device_seconds:.1f} s of them: the bench took "
+                f"{night.timed_seconds / night.device_seconds - 1:.1%} on top",
+                highlight=False,
+            )
     if report.gate:
         counts = count_statuses(report.gate)
         console.print(

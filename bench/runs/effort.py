@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.link import Hello
+from bench.store import LatencyResult
+
+VISITS = 2
+"""Turns of each contender: A B B A."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Time and samples of one visit; each contender of a case is visited twice.
+    """Time and samples of one visit; each contender of a case has ``VISITS``.
 
     Attributes:
         seconds: Device time a visit should take, half of it warm-up.
@@ -17,7 +22,7 @@ class Effort:
         most: Most samples of a visit.
     """
 
-    seconds: float = 0.1
+    seconds: float = 0.2
     least: int = 25
     most: int = 500
 
@@ -25,6 +30,12 @@ class Effort:
         """Return warm-up calls and samples of a visit to what takes so long a call."""
         calls = self.seconds / 2 / max(call_seconds, 1e-9)
         return max(2, int(calls)), min(max(self.least, int(calls)), self.most)
+
+
+def device_seconds(timings: Iterable[LatencyResult], hello: Hello) -> float | None:
+    """Return how long a board was at work for these timings; None if its ticks are no time."""
+    ticks = sum(timing.counters.get("device_ticks", 0) for timing in timings)
+    return seconds_of(ticks, hello)
 
 
 def seconds_of(ticks: float, hello: Hello) -> float | None:

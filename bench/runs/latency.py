@@ -11,7 +11,7 @@ import numpy as np
 from bench.cases.kernel import KernelCase
 from bench.link import DeviceRefused, KernelReply, KernelRequest, Link, LinkError, Memory, Place
 from bench.numerics import compare, multiply_int8
-from bench.runs.effort import Effort, seconds_of
+from bench.runs.effort import VISITS, Effort, seconds_of
 from bench.runs.kernels import (
     OPERATOR,
     PORTABLE,
@@ -99,6 +99,7 @@ class _Stand:
             counters={
                 "vector_elements": first.vector_elements,
                 "scalar_elements": first.scalar_elements,
+                "visits": VISITS,
                 "warmup_calls": self._warmup,
                 "device_ticks": self._device_ticks,
             },
@@ -176,6 +177,7 @@ def time_kernel(
         DeviceRefused: A board refused a request.
     """
     stands = [_Stand(case, contender, effort) for contender in contenders]
+    # VISITS of them: there and back.
     for stand in (*stands, *reversed(stands)):
         stand.visit()
     return [stand.result(attempt) for stand in stands]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.runs.effort import seconds_of
+from bench.runs.effort import device_seconds
 from bench.runs.run import Run
 from bench.runs.side_by_side import SideBySide, compare_builds
 from bench.store.document import flag_document, pair_document, timing_document
@@ -41,17 +41,11 @@ class LatencyReport:
         """What the bench took beyond the boards' time, as a share of that."""
         return self.seconds / self.device_seconds - 1 if self.device_seconds else None
 
-    @property
-    def verdict(self) -> str:
-        """The run's verdict; a kernel slower than the one beside it fails too."""
-        slower = self.beside is not None and self.beside.slower
-        return "fail" if slower and self.run.verdict == "pass" else self.run.verdict
-
     def to_json(self) -> dict[str, Any]:
         """Return one object with every figure; raw samples are in the store."""
         run = self.run
         return {
-            "verdict": self.verdict,
+            "verdict": run.verdict,
             "store": str(run.store.path),
             "target": run.board.type.target,
             "virtual": run.virtual,
@@ -70,6 +64,8 @@ class LatencyReport:
 def report_latency(run: Run, rival: Run | None, seconds: float) -> LatencyReport:
     """Sum a latency run up; the store must still be open.
 
+    A kernel that is slower than the one beside it fails the run.
+
     Args:
         run: The run.
         rival: The run of another build beside it.
@@ -78,18 +74,20 @@ def report_latency(run: Run, rival: Run | None, seconds: float) -> LatencyReport
     timings = load_timings(run.store, [run.row])
     found = pairs(timings)
     device = [
-        seconds_of(result.counters.get("device_ticks", 0), one.session.link.hello)
+        device_seconds(one.timings, one.session.link.hello)
         for one in (run, rival)
-        if one is not None
-        for result in one.timings
+        if one is not None and one.lost is None
     ]
     known = [s for s in device if s is not None]
+    beside = compare_builds(run.timings, rival.timings) if rival else None
+    if beside is not None and beside.slower:
+        run.complaint = "the kernel is slower than the one beside it"
     return LatencyReport(
         run=run,
         timings=timings,
         pairs=found,
         flags=flags(timings, found),
-        beside=compare_builds(run.timings, rival.timings) if rival else None,
+        beside=beside,
         seconds=seconds,
         device_seconds=sum(known) if known else None,
     )
@@ -99,6 +97,8 @@ def _beside_document(beside: SideBySide) -> dict[str, Any]:
     return {
         "slower": beside.slower,
         "overall": asdict(beside.overall) if beside.overall else None,
+        "judged": beside.judged,
+        "slower_sizes": {str(size): list(ends) for size, ends in beside.slower_sizes.items()},
         "cases": [
             {"name": result.name, "params": dict(result.params), **asdict(ratio)}
             for result, ratio in beside.cases

@@ -13,6 +13,7 @@ from bench.lab.board import Board
 from bench.lab.boards import BoardType, board_types
 from bench.lab.locks import BoardBusy
 from bench.link import PortBusy
+from bench.runs.effort import device_seconds
 from bench.runs.jobs import Job
 from bench.runs.nightly_quarantine import BOARD_GROUP
 from bench.runs.record import Record
@@ -41,6 +42,8 @@ class BoardNight:
         virtual: Whether it is no real board.
         started: Unix seconds when its worker began with it.
         finished: Unix seconds when that left it.
+        timed_seconds: How long its timings took.
+        device_seconds: How long it was at work meanwhile; None if that cannot be told.
         crash: An error of the bench itself.
     """
 
@@ -53,6 +56,8 @@ class BoardNight:
     virtual: bool = False
     started: float = 0.0
     finished: float = 0.0
+    timed_seconds: float = 0.0
+    device_seconds: float | None = None
     crash: Exception | None = None
 
     @property
@@ -173,6 +178,7 @@ class BoardWorker:
             self._told(self.night.name, done, total, job.name)
             last = job.name if run.lost is None else last
             run.check(job)
+        started = time.monotonic()
         for done, timing in enumerate(timings, len(jobs)):
             # What a lost board's timings would be is nothing to note one by one.
             if self.stopped or run.lost is not None:
@@ -180,6 +186,9 @@ class BoardWorker:
             self._told(self.night.name, done, total, timing.name)
             last = timing.name
             run.measure(timing)
+        if run.timings and run.lost is None:
+            self.night.timed_seconds = time.monotonic() - started
+            self.night.device_seconds = device_seconds(run.timings, run.session.link.hello)
         self._told(self.night.name, total, total, "")
         if run.lost is not None:
             troubles = run.session.troubles

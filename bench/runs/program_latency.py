@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from bench.cases.program import ProgramCase
 from bench.link import ExecuteReply, Link
-from bench.runs.effort import Effort, seconds_of
+from bench.runs.effort import VISITS, Effort, seconds_of
 from bench.runs.programs import LoadedProgram, judge
 from bench.store import LatencyResult
 
@@ -107,6 +107,7 @@ class _Stand:
                 "delegate_calls": first.delegate_calls,
                 "vector_elements": first.vector_elements,
                 "scalar_elements": first.scalar_elements,
+                "visits": VISITS,
                 "warmup_calls": self._warmup,
                 "device_ticks": self._device_ticks,
                 "pte_bytes": len(case.pte),
@@ -153,6 +154,7 @@ def time_programs(
         BenchError: A program does not fit the board's memory.
     """
     stands = [_Stand(link, case, effort) for case in cases]
+    # VISITS of them: there and back.
     for stand in (*stands, *reversed(stands)):
         stand.visit()
     return [stand.result(attempt, read_trace) for stand in stands]

@@ -14,6 +14,7 @@ from bench.lab.board import Board
 from bench.lab.boards import BoardType, board_type
 from bench.lab.build import HostBuild, build_host
 from bench.lab.find import find_board
+from bench.lab.host import HostBoard
 from bench.link import Hello
 from bench.runs.jobs import Job, Result, run_job, verdict
 from bench.runs.record import Record
@@ -79,10 +80,14 @@ class Run:
         self.results: list[CaseResult] = []
         self.timings: list[LatencyResult] = []
         self.lost: BoardLost | None = None
+        self.complaint = ""
         self._native = native
         self._say = say
         self._shared = record is not None
         self.record = record or Record(kind, results)
+        if board is None and native is not None:
+            # By its own name: its timings are no baseline for the firmware's own kernel.
+            board = HostBoard(self.build.runner, f"host, {native.name}")
         self.board = board or find_board(target, port, lambda: self.build)
         self.session = BoardSession(self.board, faults=faults, console=self._console)
         self._hello: Hello | None = None
@@ -140,6 +145,8 @@ class Run:
     def verdict(self) -> str:
         """The verdict on all results and timings so far: "pass", "fail" or "error"."""
         so_far = verdict(self.results, self.timings)
+        if self.complaint and so_far == "pass":
+            return "fail"
         return "error" if self.lost is not None and so_far == "pass" else so_far
 
     @property

@@ -34,6 +34,7 @@ class Rule:
         min_samples: A timing with fewer samples than this is not judged and is no baseline.
         relative: Smallest change that matters, as a share of the baseline.
         mad: k: how many MADs of noise a change must exceed as well.
+        ticks: How many ticks it must exceed as well: a host's clock steps by ten nanoseconds.
         spread_nights: Passing nights the noise between nights is taken from.
         drift_nights: Passing nights a slow drift is looked for in.
     """
@@ -43,6 +44,7 @@ class Rule:
     min_samples: int = 30
     relative: float = 0.03
     mad: float = 5.5
+    ticks: float = 20
     spread_nights: int = 30
     drift_nights: int = 60
 
@@ -66,12 +68,14 @@ class Point:
         mad: Median absolute deviation of the samples.
         count: Number of samples.
         right: Whether the output of the timed run was right.
+        finished: Whether its run came to its end; one that did not is no baseline.
     """
 
     median: float
     mad: float
     count: int
     right: bool = True
+    finished: bool = True
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ def judge(points: Sequence[Point], rule: Rule | None = None) -> list[Judgement]:
         uncertainty = _median_mad(point)
         judgement = _judge_one(point, uncertainty, passing, rule)
         judgements.append(judgement)
-        if point.right and point.count >= rule.min_samples and judgement.status != "regression":
+        good = point.right and point.finished and point.count >= rule.min_samples
+        if good and judgement.status != "regression":
             passing.append((point.median, uncertainty))
     return judgements
 
@@ -137,7 +142,7 @@ def _judge_one(
     noise = max(
         _night_mad(medians[-rule.spread_nights :]), uncertainty, *uncertainties[-rule.nights :]
     )
-    threshold = max(rule.relative, rule.mad * noise / baseline)
+    threshold = max(rule.relative, rule.mad * noise / baseline, rule.ticks / baseline)
     change = point.median / baseline - 1
     # A speed-up by a factor is as far from 1 as the slow-down by that factor.
     gain = baseline / point.median - 1 if point.median > 0 else math.inf

@@ -99,10 +99,13 @@ def load_series(store: Store, rule: Rule | None = None) -> list[Series]:
     # Only what the gate needs: no blob is read.
     rows = store.query(
         "SELECT a.run_board_id, a.case_id, l.unit, l.hz, l.median, l.mad, l.sample_count,"
-        " l.verdict = 'pass' FROM latency l JOIN attempts a ON a.id = l.attempt_id"
+        " l.verdict = 'pass', ifnull(e.verdict, 'interrupted') <> 'interrupted'"
+        " FROM latency l JOIN attempts a ON a.id = l.attempt_id"
+        " JOIN run_boards rb ON rb.id = a.run_board_id"
+        " LEFT JOIN run_ends e ON e.run_id = rb.run_id"
         " ORDER BY a.run_board_id, a.case_id, a.attempt, l.id"
     )
-    for run_board, case, unit, hz, median, mad, count, right in rows:
+    for run_board, case, unit, hz, median, mad, count, right, finished in rows:
         run, name, board = boards[run_board]
         key = keys.get((run_board, unit, hz))
         if key is None:
@@ -112,7 +115,7 @@ def load_series(store: Store, rule: Rule | None = None) -> list[Series]:
         one = series.get((id(key), case))
         if one is None:
             one = series[id(key), case] = Series(key, name, cases[case])
-        point = Point(median or 0.0, mad or 0.0, count, bool(right))
+        point = Point(median or 0.0, mad or 0.0, count, bool(right), bool(finished))
         if one.runs and one.runs[-1] == run:
             one.points[-1] = point
         else:

@@ -66,7 +66,12 @@ def pairs(timings: Iterable[Timing], *, seed: int = 0) -> list[Pair]:
         portable = [t for t in group if _kind(t.result) == PORTABLE]
         for timing in group:
             if _kind(timing.result) != PORTABLE and portable:
-                ratio = median_ratio(_net(timing.result), _net(portable[-1].result), seed=seed)
+                ratio = median_ratio(
+                    _net(timing.result),
+                    _net(portable[-1].result),
+                    visits=timing.result.counters.get("visits", 1),
+                    seed=seed,
+                )
                 found.append(Pair(timing, portable[-1], ratio))
     return found
 

@@ -26,7 +26,7 @@ FILE_NAME = "bench.sqlite"
 
 # Keys of hello's `build` that change with every commit or update; the rest is the build
 # configuration, which must be equal for two timings to be compared.
-_NOT_CONFIGURATION = ("git", "libraries")
+_NOT_CONFIGURATION = ("git", "revision", "libraries", "idf", "esp_nn")
 
 
 def canonical(value: Any) -> str:

@@ -34,15 +34,15 @@ def timing(median: int, verdict: str = "pass") -> LatencyResult:
     )
 
 
-def add_night(store: Store, boards: Mapping[str, LatencyResult]) -> int:
+def add_night(store: Store, boards: Mapping[str, LatencyResult], virtual: bool = False) -> int:
     run = store.begin_run("nightly", {"machine": "x86_64", "node": "lab"})
     for name, result in boards.items():
         info = BoardInfo(
             name=name,
-            target="host",
+            target="esp32s3",
             url="",
-            virtual=True,
-            board_id="host-lab",  # all host boards of a machine say the same
+            virtual=virtual,
+            board_id=name,
             firmware="f",
             hello=HELLO,
         )
@@ -50,11 +50,14 @@ def add_night(store: Store, boards: Mapping[str, LatencyResult]) -> int:
     return run
 
 
-def last_night(folder: Path, *known: KnownBad, **boards: LatencyResult) -> NightReport:
+def last_night(
+    folder: Path, *known: KnownBad, virtual: bool = False, **boards: LatencyResult
+) -> NightReport:
     with Store.open(folder) as store:
         for _ in range(EARLIER):
-            store.finish_run(add_night(store, {"a": timing(1000), "b": timing(1500)}), "pass")
-        run = add_night(store, boards)
+            night = add_night(store, {"a": timing(1000), "b": timing(1500)}, virtual)
+            store.finish_run(night, "pass")
+        run = add_night(store, boards, virtual)
         nights = [
             BoardNight(HostBoard(Path("runner"), name), state="right", verdict="pass")
             for name in boards
@@ -78,6 +81,12 @@ def test_a_slower_board_fails_the_night_and_is_named(tmp_path: Path) -> None:
     assert [(b.regressions, b.judged) for b in report.boards] == [(1, 1), (0, 1)]
     (entry,) = report.to_json()["gate"]["regressions"]
     assert (entry["board"], entry["baseline"], entry["median"]) == ("a", 1000, 1100)
+
+
+def test_a_slower_virtual_board_is_shown_and_fails_no_night(tmp_path: Path) -> None:
+    report = last_night(tmp_path, virtual=True, a=timing(1100), b=timing(1500))
+    assert (report.verdict, report.stored_verdict, report.problems) == ("pass", "pass", [])
+    assert report.to_json()["gate"]["counts"]["regression"] == 1
 
 
 def test_a_new_board_is_not_judged_which_is_not_passed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from bench.cases.models import find_model
 from bench.espressif import export_model
 from bench.espressif.models import load_model
 from bench.store import Store
-from bench.store.results import boards_of, load_run, load_timings
+from bench.store.results import boards_of, load_boards, load_run, load_timings
 
 MUTANTS = Path(__file__).parent.parent / "mutants" / "latency"
 KERNEL = Path(__file__).parent.parent.parent / "firmware" / "kernels" / "mul_int8_native.cpp"
@@ -81,11 +81,19 @@ def test_a_kernel_that_computes_once_fails_in_a_program(bench_command: BenchComm
     assert verdicts == {"portable": "pass", "operator-library": "fail", "delegate": "fail"}
 
 
-def test_a_kernel_slowed_by_three_tenths_is_caught_in_one_run(bench_command: BenchCommand) -> None:
+def test_a_kernel_slowed_by_three_tenths_is_caught_in_one_run(
+    bench_command: BenchCommand, tmp_path: Path
+) -> None:
     outcome = bench_command("latency", "--json", "--native", MUTANTS / "slowed.cpp", *LARGE)
     assert outcome.status == 1, outcome.stderr
     beside = outcome.report["beside"]
     assert beside["slower"] is True
+    with Store.read(tmp_path / "results") as store:
+        run = load_run(store)
+        assert run.verdict == "fail"
+        names = [board.name for board in load_boards(store, boards_of(store, run.id)).values()]
+    # A kernel that is tried out is no baseline of the firmware's own.
+    assert names == ["host, slowed.cpp", "host"]
     assert len(beside["cases"]) >= 20
     assert all(timing["verdict"] == "pass" for timing in outcome.report["latency"])
 

@@ -73,6 +73,20 @@ def test_wrong_outputs_are_not_judged_and_no_baseline():
     assert found[26].baseline == 1000
 
 
+def test_unfinished_nights_are_judged_and_no_baseline():
+    cut = Point(500.0, 5.0, 100, finished=False)
+    found = judge([*steady(6), *[cut] * 20, *steady(1)])
+    assert {j.status for j in found[6:26]} == {"improved"}
+    assert (found[26].status, found[26].baseline) == ("ok", 1000)
+
+
+def test_a_step_of_the_clock_is_no_change():
+    tiny, stepped, slower = (Point(ticks, 0.0, 100) for ticks in (30.0, 49.0, 52.0))
+    found = judge([*[tiny] * 8, stepped, slower])
+    assert [j.status for j in found[8:]] == ["ok", "regression"]
+    assert found[8].threshold == pytest.approx(20 / 30)
+
+
 def test_a_regression_stays_one_until_it_is_gone():
     slow = Point(1100.0, 5.0, 100)
     found = judge([*steady(8), *[slow] * 50, *steady(1)])

@@ -1,12 +1,15 @@
 """Only what is comparable is compared."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from synthetic import ESP_HELLO, HOST, at, esp, host, latency
 
 from bench.store import Store
 from bench.store.history import count_statuses, entries_of, gate_verdict, load_series
+from bench.store.store import configuration
 
 NIGHTS = 6
 
@@ -30,11 +33,42 @@ def test_the_same_again_is_one_series(tmp_path):
 
 
 def test_new_firmware_and_new_name_are_still_the_same_series(tmp_path):
-    build = ESP_HELLO["build"] | {"git": "other", "libraries": {"esp-nn": "1.2"}}
+    build = ESP_HELLO["build"] | {"revision": "another", "esp_nn": "1.2.4", "idf": "v5.5.2"}
     newer = esp(firmware="00" * 32, hello=ESP_HELLO | {"build": build, "boot_id": 5}, name="new")
     found = nights(tmp_path, [esp()] * 5 + [newer])
     assert len(found) == 1
     assert found[0].board_name == "new"
+
+
+def test_what_the_ports_call_their_revision_is_no_configuration(tmp_path):
+    """By the ports' own sources: a commit must not make a new board of the same one."""
+    ports = Path(__file__).parents[2] / "firmware" / "ports"
+    facts = {
+        port.parent.name: set(re.findall(r'\{"(\w+)", ', port.read_text()))
+        for port in (ports / "host" / "host_port.cpp", ports / "esp32s3/main/esp32s3_port.cpp")
+    }
+    assert all("revision" in names for names in facts.values())
+    one, other = (configuration({"build": dict.fromkeys(("revision", "flags"), v)}) for v in "ab")
+    one["build"].pop("flags"), other["build"].pop("flags")
+    assert one == other
+
+
+def test_a_run_that_was_cut_short_is_no_baseline(tmp_path):
+    slow = latency([2000, 2010] * 50)
+    with Store.open(tmp_path) as store:
+        for day in range(12):
+            with at(day * 86400):
+                run = store.begin_run("nightly", HOST)
+                cut = 5 <= day < 11
+                store.add_latency(
+                    store.add_board(run, esp()), slow if cut else latency([1000] * 50)
+                )
+                if not cut:
+                    store.finish_run(run, "pass")
+                elif day % 2:
+                    store.finish_run(run, "interrupted")
+        (series,) = load_series(store)
+    assert series.judgements[-1].baseline == series.points[0].median
 
 
 OTHERS = {
