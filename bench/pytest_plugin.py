@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 _FIXTURE = "bench_run"
 # Among the keywords of a test, and so of its reports, also from another process.
 _ON_BOARD = "bench-on-real-board"
+_USAGE = "usage error"
 _RAN = ("passed", "failed", "error", "xfailed", "xpassed", "rerun")
+
+
+class BenchWarning(UserWarning):
+    """What a session should not pass over although its tests pass."""
 
 
 def target_of(config: pytest.Config) -> str:
@@ -63,8 +69,17 @@ def pytest_collection_modifyitems(
         ports = _ports(config, kind)
     except BenchError as error:
         if hasattr(config, "workerinput"):
-            _stop(session, error)
+            _stop(session, error, _USAGE)
         raise pytest.UsageError(str(error)) from error
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers < len(ports):
+        config.issue_config_time_warning(
+            BenchWarning(
+                f"{workers} of {len(ports)} boards is used, the first that is free: give "
+                f"-n {len(ports)} to use them all"
+            ),
+            stacklevel=2,
+        )
     for item in ours:
         item.keywords[_ON_BOARD] = True
     if len(ports) > 1:
@@ -94,9 +109,22 @@ def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
     return ports
 
 
-def _stop(session: pytest.Session, error: BenchError) -> NoReturn:
+def placements_of(config: pytest.Config) -> Mapping[str, bool]:
+    """Return the memories of the kind of board the tests run on, for kernel cases.
+
+    An unknown kind has none; it is refused when the tests that need it are collected.
+    """
+    from bench.lab.boards import board_type
+
+    try:
+        return board_type(target_of(config)).placements
+    except BenchError:
+        return {}
+
+
+def _stop(session: pytest.Session, error: BenchError, kind: str = "error") -> NoReturn:
     """End the session with one line and status 2."""
-    line = f"bench: error: {error}"
+    line = f"bench: {kind}: {error}"
     if hasattr(session.config, "workerinput"):
         # xdist takes a worker's status 2 for Ctrl-C and starts another; this stops them all.
         session.shouldstop = line
@@ -129,6 +157,8 @@ def bench_run(request: pytest.FixtureRequest) -> Iterator[Run]:
             )
         except BenchError as error:
             _stop(request.session, error)
+        for what in getattr(run.board, "retries", ()):
+            warnings.warn(BenchWarning(f"while {run.board.name} was flashed, {what}"), stacklevel=1)
         yield run
 
 
@@ -181,7 +211,11 @@ def bench_check(
     """
 
     def check(job: Job[CaseResult]) -> None:
+        before = len(bench_run.results)
         results = bench_run.check(job)
+        for earlier in bench_run.results[before : -len(results)]:
+            record_property(f"attempt {earlier.attempt}", f"{earlier.verdict}: {earlier.detail}")
+            warnings.warn(BenchWarning(f"{job.name} was run again: {earlier.detail}"), stacklevel=1)
         for result in results:
             who = f"{result.variant or result.route} against {result.reference}"
             record_property(
@@ -224,6 +258,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Fail a session that tested nothing on its board."""
     if exitstatus == pytest.ExitCode.OK and _all_skipped(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    # xdist ends with the status of Ctrl-C when a worker stops the session.
+    workers = session.config.pluginmanager.get_plugin("dsession")
+    if str(getattr(workers, "shouldstop", "")).startswith(f"bench: {_USAGE}:"):
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 def pytest_terminal_summary(

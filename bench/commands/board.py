@@ -116,8 +116,14 @@ def stand_in(folder: Path) -> None:
     help="ESP-IDF build folder.",
 )
 @click.option("--mac", help="Refuse any board but this one.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Flash a board that runs this firmware, too: a board tells its application only, not "
+    "whether bootloader or partition table are others.",
+)
 @_wiring
-def flash(port: str, folder: Path, mac: str | None, wiring: str | None) -> None:
+def flash(port: str, folder: Path, mac: str | None, force: bool, wiring: str | None) -> None:
     """Flash a board, unless it says itself that it runs this firmware."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
@@ -125,7 +131,7 @@ def flash(port: str, folder: Path, mac: str | None, wiring: str | None) -> None:
     from bench.lab.flash import ensure_flashed
     from bench.lab.hello import running_firmware
     from bench.lab.image import BuildFolder
-    from bench.lab.locks import BoardLock
+    from bench.lab.locks import lock_board
 
     build = BuildFolder.read(folder)
     bar = Progress(
@@ -135,13 +141,14 @@ def flash(port: str, folder: Path, mac: str | None, wiring: str | None) -> None:
         console=Console(stderr=True),
         transient=True,
     )
-    with BoardLock(mac or port), bar:
+    with lock_board(port, mac), bar:
         task = bar.add_task("writing", total=None, visible=False)
         report = ensure_flashed(
             port,
             build,
             lambda: running_firmware(port),
             mac=mac,
+            force=force,
             wiring=_wiring_of(port, wiring),
             progress=lambda done, total: bar.update(
                 task, completed=done, total=total, visible=True

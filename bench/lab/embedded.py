@@ -27,6 +27,7 @@ from bench.errors import BenchError
 from bench.lab import rfc2217
 from bench.lab.flash import read_mac
 from bench.lab.flash_errors import NotRunning, explain
+from bench.lab.flash_retries import noted_retries
 from bench.lab.image import BuildFolder
 from bench.lab.locks import BoardLock, lock_first
 from bench.lab.ports import wiring_of
@@ -104,6 +105,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
     Attributes:
         console: If set, gets what the board prints, too.
         flashed: Whether anything was written.
+        retries: What esptool did over again while flashing, one sentence each.
     """
 
     console: Callable[[bytes], None] | None = None
@@ -115,6 +117,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
         self._link: Link | None = None
         self._reader: _ConsoleReader | None = None
         self.flashed = False
+        self.retries: list[str] = []
         port = kwargs.get("port")
         if port is not None and not port.endswith("*"):
             _take_board(port)
@@ -185,7 +188,8 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
     def flash(self, app: Any = None) -> None:
         """Flash as ``IdfSerial`` does; a failure names its cause and leaves the board reset."""
         try:
-            super().flash(app)
+            with noted_retries(self.retries):
+                super().flash(app)
         except (FatalError, OSError) as error:
             self._reset_after_failure()
             raise explain(self.port, error) from error

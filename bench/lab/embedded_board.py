@@ -68,6 +68,11 @@ class EmbeddedBoard:
         """Its port."""
         return self.url
 
+    @property
+    def retries(self) -> list[str]:
+        """What esptool did over again while flashing it, one sentence each."""
+        return [] if self.dut is None else list(self.dut.serial.retries)
+
     def start(self) -> None:
         """Take a board, flash it if it does not run the application yet, and open its dut.
 
@@ -124,7 +129,9 @@ class EmbeddedBoard:
             **given,
             "_services": ["base", *str(given["embedded_services"] or SERVICES).split(",")],
             "app_path": given["app_path"] or str(app),
-            "build_dir": given["build_dir"] or "build",
+            # Else pytest-embedded looks for a folder of that name in the current one, too.
+            "build_dir": given["build_dir"]
+            or ("build" if given["app_path"] else str(app / "build")),
             "port": self.url,
             "dut_index": 1,
             # Workers of one session share its folder.

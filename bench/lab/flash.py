@@ -13,16 +13,19 @@ import serial
 from bench.errors import BenchError
 from bench.lab.chatter import Chatter, captured
 from bench.lab.flash_errors import NotRunning, WrongBoard, explain
+from bench.lab.flash_retries import LOST, UNACKNOWLEDGED, lost_connection, repeats_block
+from bench.lab.hello import Running
 from bench.lab.image import BuildFolder
 from bench.lab.reset import line_reset
 from bench.lab.serial_port import open_serial
 from bench.lab.wiring import Wiring
 
-# What the board says it runs: the ELF hash in its hello, or None if it does not answer.
-Running = Callable[[], "str | None"]
+# What the board says of itself in its hello, or None if it does not answer.
+Ask = Callable[[], "Running | None"]
 Progress = Callable[[int, int], None]
 
 _CONNECT_ATTEMPTS = 3
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _BEFORE = {Wiring.UART: "default-reset", Wiring.USB_JTAG: "usb-reset"}
 
 
@@ -52,9 +55,10 @@ class FlashReport:
 def ensure_flashed(
     url: str,
     build: BuildFolder,
-    running: Running,
+    running: Ask,
     *,
     mac: str | None = None,
+    force: bool = False,
     wiring: Wiring = Wiring.UART,
     baudrate: int = 921_600,
     progress: Progress | None = None,
@@ -65,7 +69,9 @@ def ensure_flashed(
         url: The board's port; must be closed now and when ``running`` returns.
         build: What should run.
         running: Asks the board what it runs; called before and, if flashed, once more after.
-        mac: The board that is meant, None for whichever is there.
+        mac: The board that is meant, None for whichever is there. Another one is refused, also if
+            it runs ``build``: by the id in its hello if that is a MAC, else by its loader.
+        force: Flash it whatever it runs.
         wiring: How the board is reset.
         baudrate: Rate while flashing, of a UART.
         progress: Called with (bytes written, bytes in all).
@@ -74,12 +80,18 @@ def ensure_flashed(
         FlashError: Of the kind that names the cause; the board was reset if that was possible.
         PortUnavailable: The port cannot be opened.
     """
-    if running() == build.elf_hash:
+    before = running()
+    named = before.board_id.lower() if before else ""
+    if mac is not None and _MAC.fullmatch(named):
+        _refuse_other(url, named, mac)
+    if before is not None and before.firmware == build.elf_hash and not force:
+        if mac is not None and not _MAC.fullmatch(named):
+            _refuse_other(url, read_mac(url, wiring), mac)
         return FlashReport(False, build.elf_hash)
     report = flash(url, build, mac=mac, wiring=wiring, baudrate=baudrate, progress=progress)
     now = running()
-    if now != build.elf_hash:
-        said = f"says that it runs {now[:12]}" if now else "does not answer"
+    if now is None or now.firmware != build.elf_hash:
+        said = f"says that it runs {now.firmware[:12]}" if now else "does not answer"
         raise NotRunning(
             f"{url}: {build.elf_hash[:12]} was written and verified, but the board {said}: check "
             "its boot pin, reset it, and look at what it prints"
@@ -162,11 +174,8 @@ class _Session:
         esp = CHIP_DEFS[self._build.chip if self._build else "esp32s3"](self._port)
         esp.connect(_BEFORE[self._wiring], _CONNECT_ATTEMPTS)
         found = bytes(esp.read_mac()).hex(":")
-        if mac is not None and found != mac.lower():
-            raise WrongBoard(
-                f"{self._url}: this is board {found}, not {mac.lower()}; nothing was written: "
-                "correct the port or the board's entry in the inventory"
-            )
+        if mac is not None:
+            _refuse_other(self._url, found, mac)
         if self._build is not None:
             esp = cmds.run_stub(esp)
             if self._wiring is Wiring.UART:
@@ -181,14 +190,12 @@ class _Session:
         # esptool mentions the repetition of a block in its trace only.
         esp.trace = self._trace
         cmds.write_flash(esp, [(offset, str(path)) for offset, path in build.files])
-        if "Lost connection, retrying" in self._chatter.text:
-            self.retries.append(
-                "the connection was lost while writing; connected again and rewrote"
-            )
+        if lost_connection(self._chatter.text):
+            self.retries.append(LOST)
 
     def _trace(self, message: str, newline: bool = False) -> None:
-        if "retrying with" in message:
-            self.retries.append("a block was not acknowledged and was sent again")
+        if repeats_block(message):
+            self.retries.append(UNACKNOWLEDGED)
 
     def _with_reset(self, error: BenchError) -> BenchError:
         if self._try_reset():
@@ -203,6 +210,14 @@ class _Session:
         except (OSError, BenchError):
             return False
         return True
+
+
+def _refuse_other(url: str, found: str, mac: str) -> None:
+    if found != mac.lower():
+        raise WrongBoard(
+            f"{url}: this is board {found}, not {mac.lower()}; nothing was written: correct the "
+            "port or the MAC"
+        )
 
 
 def _steps(sizes: list[tuple[int, int]], progress: Progress | None) -> Callable[[str], None] | None:

@@ -5,6 +5,10 @@ appended digest at 23), segments of {u32 address, u32 length, data}, zeros up to
 that ends a 16-byte row (XOR of all segment data, started with 0xEF), and the SHA-256 of all that.
 The application's description sits in front of the first segment's data, and in it, at 0xB0 of the
 file, the SHA-256 of the ELF file: the identity that the running firmware reports as its own.
+
+A partition table is 0xC00 bytes of 32-byte entries {magic 0xAA 0x50, type, subtype, u32 offset,
+u32 size, label, u32 flags}, then {0xEB 0xEB, 14 * 0xFF, MD5 of the entries} unless the build leaves
+that out, and 0xFF to the end (ESP-IDF Programming Guide, "Partition Tables").
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import functools
 import hashlib
 import json
 import operator
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +34,15 @@ BOOTLOADER_OFFSET = 0x0
 PARTITION_TABLE_OFFSET = 0x8000
 PARTITION_MAGIC = b"\xaa\x50"
 PARTITION_TYPE_APP = 0
+PARTITION_TABLE_SIZE = 0xC00
 
 _CHIP = "esp32s3"
 _HEADER = struct.Struct("<BBBBI16s")
 _SEGMENT = struct.Struct("<II")
 _PARTITION = struct.Struct("<2sBBII16sI")
+_PARTITION_MD5 = b"\xeb\xeb" + b"\xff" * 14
+_SECTOR = 0x1000  # what flash is erased by
+_LARGEST_FLASH = 1 << 27
 
 
 def checksum(data: bytes, state: int = CHECKSUM_START) -> int:
@@ -89,6 +98,25 @@ def app_offset(partition_table: bytes) -> int | None:
     return None
 
 
+def partition_table_defect(data: bytes) -> str | None:
+    """Return None if ``data`` is a partition table with an application, else what is wrong."""
+    if len(data) != PARTITION_TABLE_SIZE:
+        return f"it has {len(data)} bytes, not {PARTITION_TABLE_SIZE}"
+    at = 0
+    while data.startswith(PARTITION_MAGIC, at):
+        at += _PARTITION.size
+    entries = data[:at]
+    if data.startswith(_PARTITION_MD5, at):
+        if hashlib.md5(entries).digest() != data[at + 16 : at + 32]:
+            return "the MD5 of its entries is wrong"
+        at += 32
+    if data[at:].strip(b"\xff"):
+        return f"no partition at 0x{at:x} of it: 0x{data[at : at + 2].hex()}"
+    if app_offset(entries) is None:
+        return "it names no application partition"
+    return None
+
+
 @dataclass(frozen=True)
 class BuildFolder:
     """What an ESP-IDF build wants flashed.
@@ -110,40 +138,96 @@ class BuildFolder:
         """Read ``flasher_args.json`` and the application's identity.
 
         Raises:
-            BenchError: The folder is not a finished build, or a file of it is not a whole image.
+            BenchError: The folder is not a finished build, a file of it is damaged, or the files
+                do not fit where they should go.
         """
         listing = folder / "flasher_args.json"
         hint = "build the firmware first (idf.py build) and give its build folder"
         try:
-            text = listing.read_text()
+            text = listing.read_bytes()
         except OSError as error:
             raise BenchError(f"cannot read {listing} ({error.strerror}): {hint}") from error
         try:
             content = json.loads(text)
             chip = str(content["extra_esptool_args"]["chip"])
-            names = {int(offset, 0): str(name) for offset, name in content["flash_files"].items()}
+            names = [(int(offset, 0), name) for offset, name in content["flash_files"].items()]
+            files = tuple(sorted((offset, folder / name) for offset, name in names))
+            settings = content.get("flash_settings", {})
+            flash_size = _flash_size(settings.get("flash_size", ""))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BenchError(f"{listing} is not one of ESP-IDF's ({error!r}): {hint}") from error
         if chip != _CHIP:
             raise BenchError(f"{folder} is a build for {chip}: run 'idf.py set-target {_CHIP}'")
-        files = tuple((offset, folder / names[offset]) for offset in sorted(names))
-        return cls(folder, chip, files, _application_hash(files, hint))
+        for offset, path in files:
+            if offset < 0 or offset % _SECTOR:
+                raise BenchError(
+                    f"{listing}: {path.name} cannot be written at {offset:#x}, which is no "
+                    f"multiple of {_SECTOR:#x} from 0 on: {hint}"
+                )
+        contents = tuple((offset, path, _content(path, hint)) for offset, path in files)
+        _refuse_collisions(contents, flash_size, hint)
+        return cls(folder, chip, files, _application_hash(contents, hint))
 
 
-def _application_hash(files: tuple[tuple[int, Path], ...], hint: str) -> str:
-    found = None
-    for _, path in files:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise BenchError(f"cannot read {path} ({error.strerror}): {hint}") from error
-        identity = elf_hash(data)
-        if identity is None:
-            continue
-        defect = image_defect(data)
-        if defect is not None:
-            raise BenchError(f"{path} is damaged ({defect}): {hint}")
-        found = identity
-    if found is None:
-        raise BenchError(f"no application image among {[str(p) for _, p in files]}: {hint}")
-    return found
+# (flash offset, file, what is in it), in the order of the offsets.
+_Contents = tuple[tuple[int, Path, bytes], ...]
+
+
+def _flash_size(text: str) -> int:
+    """Return the bytes of a flash size as ESP-IDF writes it; of the largest for ``detect``."""
+    match = re.fullmatch(r"(\d+)MB", text)
+    return int(match[1]) << 20 if match else _LARGEST_FLASH
+
+
+def _content(path: Path, hint: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BenchError(f"cannot read {path} ({error.strerror}): {hint}") from error
+
+
+def _refuse_collisions(contents: _Contents, flash_size: int, hint: str) -> None:
+    end, before = 0, ""
+    for offset, path, data in contents:
+        if offset < end:
+            raise BenchError(
+                f"{before} ends at {end:#x}, beyond the start of {path.name} at {offset:#x}: {hint}"
+            )
+        end, before = offset + len(data), path.name
+        if end > flash_size:
+            raise BenchError(
+                f"{path.name} at {offset:#x} ends at {end:#x}, beyond the flash of "
+                f"{flash_size:#x} bytes: {hint}"
+            )
+
+
+def _application_hash(contents: _Contents, hint: str) -> str:
+    """Return the application's identity if it is whole, and if what starts it is, too."""
+    applications = [(at, path, data) for at, path, data in contents if elf_hash(data)]
+    for _, path, data in applications:
+        _refuse_damaged(path, image_defect(data), hint)
+    if not applications:
+        raise BenchError(f"no application image among {[str(p) for _, p, _ in contents]}: {hint}")
+    at_offset = {offset: (path, data) for offset, path, data in contents}
+    for offset, what, defect_of in (
+        (BOOTLOADER_OFFSET, "bootloader", image_defect),
+        (PARTITION_TABLE_OFFSET, "partition table", partition_table_defect),
+    ):
+        if offset not in at_offset:
+            raise BenchError(f"the build has no {what} for {offset:#x}: {hint}")
+        path, data = at_offset[offset]
+        _refuse_damaged(path, defect_of(data), hint)
+    start = app_offset(at_offset[PARTITION_TABLE_OFFSET][1])
+    for offset, _, data in applications:
+        if offset == start:
+            return str(elf_hash(data))
+    offset, path, _ = applications[0]
+    raise BenchError(
+        f"{path.name} would be written to {offset:#x}, but the partition table has the application "
+        f"at {start:#x}: {hint}"
+    )
+
+
+def _refuse_damaged(path: Path, defect: str | None, hint: str) -> None:
+    if defect is not None:
+        raise BenchError(f"{path} is damaged ({defect}): {hint}")

@@ -13,9 +13,11 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
@@ -36,8 +38,9 @@ class BoardLock:
         """Name the board.
 
         Args:
-            identity: Its MAC where it is known, else its port. Devices are followed to where their
-                links point, and MACs compare however they are written.
+            identity: Its port or its MAC; who knows both takes both (:func:`lock_board`). Devices
+                are followed to where their links point; URLs compare by scheme, host and TCP
+                port, and MACs in capitals and small letters.
             folder: Where the locks of this machine are; all users share the default.
         """
         self.identity = _normal(identity)
@@ -113,6 +116,23 @@ class BoardLock:
             return "another process"
 
 
+@contextmanager
+def lock_board(port: str, mac: str | None = None, *, folder: Path | None = None) -> Iterator[None]:
+    """Lock a board by its port and, where it is known, by its MAC.
+
+    Every user of a board knows its port; the MAC keeps those out that come by another port.
+
+    Raises:
+        BoardBusy: Somebody else has the one or the other; neither is held then.
+        BenchError: The folder of the locks cannot be used.
+    """
+    with ExitStack() as held:
+        for identity in (port, mac):
+            if identity is not None:
+                held.enter_context(BoardLock(identity, folder=folder))
+        yield
+
+
 def lock_first(identities: Sequence[str], *, folder: Path | None = None) -> BoardLock:
     """Lock the first of several boards that is free, and return its acquired lock.
 
@@ -134,4 +154,13 @@ def lock_first(identities: Sequence[str], *, folder: Path | None = None) -> Boar
 def _normal(identity: str) -> str:
     if identity.startswith("/"):
         return os.path.realpath(identity)
-    return identity.lower().rstrip("/")
+    identity = identity.lower()
+    try:
+        url = urlsplit(identity)
+        named = url.hostname is not None and url.port is not None
+    except ValueError:  # no port that could be opened
+        return identity
+    if not named:
+        return identity.rstrip("/")
+    place = f"127.0.0.1:{url.port}" if url.hostname == "localhost" else url.netloc
+    return f"{url.scheme}://{place}"

@@ -188,7 +188,7 @@ class DeviceCounters:
     Attributes:
         frames: Frames whose CRC was right.
         bad_frames: Damaged frames.
-        overruns: Bytes that came faster than they could be stored, where the port can tell.
+        overruns: How often bytes came faster than they could be stored, where the port can tell.
         duplicates: Requests that came again after they were done; not acted on.
         resends: Requests sent more than once, by the host's own count in the header.
         stale: Requests too old to be acted on.

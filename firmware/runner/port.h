@@ -43,7 +43,7 @@ class Port {
   virtual bool is_open() = 0;
   // Bytes of the receive buffer between line and runner; the host keeps less than that in flight.
   virtual uint32_t receive_buffer() = 0;
-  // Received bytes that were lost for want of room, if the port can tell.
+  // How often received bytes found no room, if the port can tell; not how many bytes.
   virtual uint32_t overruns() = 0;
   // Random, another one at every start.
   virtual uint32_t boot_id() = 0;

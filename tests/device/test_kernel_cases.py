@@ -7,15 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from bench.cases.kernel import KernelCase, standard_kernel_cases
-from bench.lab.boards import board_type
-from bench.pytest_plugin import target_of
+from bench.pytest_plugin import placements_of
 from bench.runs.jobs import Job, KernelJob
 from bench.store import CaseResult
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    placements = board_type(target_of(metafunc.config)).placements
-    cases = standard_kernel_cases(placements)
+    cases = standard_kernel_cases(placements_of(metafunc.config))
     metafunc.parametrize("case", cases, ids=lambda case: case.name)
 
 

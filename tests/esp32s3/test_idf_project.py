@@ -170,7 +170,7 @@ def test_manifest() -> None:
     assert manifest == {
         "dependencies": {
             "idf": {"version": ">=5.5"},
-            "espressif/esp-nn": {"version": "^1.2.3"},
+            "espressif/esp-nn": {"version": "~1.2.3"},
         }
     }
 

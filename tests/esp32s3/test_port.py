@@ -103,6 +103,41 @@ def test_psram_is_a_memory_of_its_own(uart: Path, monkeypatch: pytest.MonkeyPatc
         assert link.read("psram", (1 << 20) - 4, 4) == b"last"
 
 
+# The later byte comes after more events than the driver's queue holds.
+@pytest.mark.parametrize("at", ["200", "90000"])
+def test_overruns_are_counted(uart: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    monkeypatch.setenv("FAKE_OVERRUN_AT", at)
+    with talking_to(uart) as link:
+        link.write("ram", 0, bytes(100_000))
+        assert link.counters().device.overruns == 2  # of the buffer, and of the hardware's
+
+
+@pytest.mark.parametrize("line", ["uart", "usb"])
+def test_a_line_that_keeps_up_has_no_overruns(line: str, request: pytest.FixtureRequest) -> None:
+    with talking_to(request.getfixturevalue(line)) as link:
+        link.write("ram", 0, bytes(100_000))
+        assert link.counters().device.overruns == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "functions"),
+    [("timing", {"time_call", "empty_call"}), ("kernel_commands", {"call_kernel"})],
+)
+def test_what_a_timed_call_runs_is_in_internal_ram(
+    tmp_path: Path, source: str, functions: set[str]
+) -> None:
+    made = compile_into(
+        tmp_path / f"{source}.o",
+        f"-I{HERE / 'idf_stubs'}", f"-I{MAIN}", "-std=gnu++20", "-c",
+        FIRMWARE / "runner" / f"{source}.cpp",
+    )  # fmt: skip
+    symbols = subprocess.run(["objdump", "-t", made], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in symbols.stdout.splitlines()]
+    in_ram = [words[-1] for words in lines if any(word.startswith(".iram1") for word in words[:-1])]
+    for function in functions:
+        assert any(f"{len(function)}{function}" in symbol for symbol in in_ram), in_ram
+
+
 @pytest.mark.parametrize("line", ["uart", "usb"])
 def test_kernel_cases_and_restart(line: str, request: pytest.FixtureRequest) -> None:
     cases = {case.name: case for case in standard_kernel_cases()}

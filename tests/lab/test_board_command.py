@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,9 +88,63 @@ def test_trouble_is_one_line_and_status_2(
     assert (result.returncode, result.stdout) == (2, "")
     assert [line for line in result.stderr.splitlines() if line.strip()] == [
         f"bench: error: {board.url}: this is board 7c:df:a1:00:00:fe, not {board.mac}; nothing was "
-        "written: correct the port or the board's entry in the inventory"
+        "written: correct the port or the MAC"
     ]
     assert is_free(board)
+
+
+def test_another_board_is_refused_though_it_runs_the_build(
+    make_board: MakeBoard, build: BuildFolder
+) -> None:
+    board = make_board(flashed=build, runner=build_host().runner)
+    asked = "7c:df:a1:00:00:02"
+    result = _bench("flash", "--port", board.url, "--build", build.folder, "--mac", asked)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert [line for line in result.stderr.splitlines() if line.strip()] == [
+        f"bench: error: {board.url}: this is board {board.mac}, not {asked}; nothing was written: "
+        "correct the port or the MAC"
+    ]
+    assert board.counters.blocks == 0
+
+
+def test_a_damaged_build_is_one_line_and_nothing_is_written(
+    make_board: MakeBoard, build: BuildFolder, tmp_path: Path
+) -> None:
+    board = make_board()
+    folder = Path(shutil.copytree(build.folder, tmp_path / "copy"))
+    listing = folder / "flasher_args.json"
+    listing.write_text(listing.read_text().replace('"0x10000": ', '"-0x1000": '))
+    result = _bench("flash", "--port", board.url, "--build", folder)
+    assert (result.returncode, result.stdout) == (2, "")
+    lines = [line for line in result.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1
+    assert "bench.bin cannot be written at -0x1000, which is no multiple of" in lines[0]
+    assert (board.counters.downloads, board.counters.blocks) == (0, 0)
+
+
+def test_force_flashes_what_runs_already(make_board: MakeBoard, build: BuildFolder) -> None:
+    board = make_board(flashed=build, runner=build_host().runner)
+    result = _bench("flash", "--port", board.url, "--build", build.folder, "--force")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"flashed {build.elf_hash[:12]} on board {board.mac}: ")
+    assert board.counters.blocks > 0
+    options = " ".join(_bench("flash", "--help").stdout.split())
+    assert "whether bootloader or partition table are others" in options
+
+
+@pytest.mark.parametrize("held", ["port", "mac"])
+def test_port_and_mac_keep_others_out(make_board: MakeBoard, build: BuildFolder, held: str) -> None:
+    board = make_board(flashed=build)
+    by_name = board.url.replace("127.0.0.1", "localhost")
+    lock = {"port": by_name, "mac": board.mac.upper()}[held]
+    with BoardLock(lock):
+        result = _bench(
+            *("flash", "--port", board.url, "--build", build.folder, "--mac", board.mac)
+        )
+    name = {"port": board.url, "mac": board.mac}[held]
+    assert result.returncode == 2
+    assert f"board {name} is in use by process {os.getpid()} of " in result.stderr
+    assert (board.counters.downloads, board.counters.blocks) == (0, 0)
 
 
 def test_a_locked_board_is_left_alone(make_board: MakeBoard, build: BuildFolder) -> None:

@@ -248,6 +248,59 @@ def test_workers_stop_when_all_boards_are_taken(
     assert board.counters.downloads == 0
 
 
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("drop@4", "the connection was lost while writing; connected again and rewrote"),
+        ("noise@3", "a block was not acknowledged and was sent again"),
+    ],
+)
+def test_what_esptool_repeats_is_told(
+    make_board: MakeBoard, build: BuildFolder, runner: Path, fault: str, sentence: str
+) -> None:
+    board = make_board(fault, runner=runner)
+    session = Session(board.url, build, _KERNELS, "-k", "size/7/")
+    assert session.status == 0, session.output
+    assert f"BenchWarning: while {board.url} was flashed, {sentence}" in session.output
+
+
+def test_a_case_that_ran_again_is_told(
+    make_board: MakeBoard, build: BuildFolder, runner: Path
+) -> None:
+    board = make_board("panic@2000", runner=runner, flashed=build)
+    session = Session(board.url, build, _KERNELS, *_SOME)
+    assert session.status == 0, session.output
+    assert re.search(r"BenchWarning: size/\S+ was run again: ", session.output)
+
+
+def test_boards_that_are_left_out_are_told(
+    make_board: MakeBoard, build: BuildFolder, runner: Path
+) -> None:
+    boards = [
+        make_board(mac=f"7c:df:a1:00:00:0{index}", runner=runner, flashed=build) for index in (1, 2)
+    ]
+    session = Session("|".join(board.url for board in boards), build, _KERNELS, "-k", "size/7/")
+    assert session.status == 0, session.output
+    assert "1 of 2 boards is used, the first that is free: give -n 2" in session.output
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_no_board_is_a_usage_error(workers: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", _KERNELS, "--target", "esp32s3", *workers]
+    env = {name: value for name, value in os.environ.items() if name != "ESPPORT"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=_ROOT, env=env, timeout=120, check=False
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
+    assert "no esp32s3 board: looked for" in done.stdout + done.stderr
+
+
+def test_an_unknown_target_is_a_usage_error(build: BuildFolder) -> None:
+    unknown = Session("/dev/ttyNONE", build, _KERNELS, "--target", "nonesuch")
+    assert unknown.status == 4, unknown.output
+    assert "unknown target 'nonesuch': choose one of" in unknown.output
+
+
 def test_more_workers_than_boards(build: BuildFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
     crowd = Session("/dev/ttyNONE", build, _KERNELS)

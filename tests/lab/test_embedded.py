@@ -124,7 +124,7 @@ def test_a_failed_connection_leaves_the_board_reset(
 
     monkeypatch.setattr(IdfSerial, "flash", fail)
     serial = LinkSerial.__new__(LinkSerial)
-    serial.port = board.url
+    serial.port, serial.retries = board.url, []
     with (
         captured(),
         open_serial(board.url) as serial.proc,

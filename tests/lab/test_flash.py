@@ -16,6 +16,7 @@ from virtual_boards import answers_as_loader, fill, is_free
 from bench.errors import BenchError
 from bench.lab import flash_errors
 from bench.lab.flash import FlashReport, ensure_flashed, flash, read_mac
+from bench.lab.hello import Running
 from bench.lab.image import BuildFolder
 from bench.lab.reset import RtsDtr
 from bench.lab.serial_port import PortUnavailable, ServerOccupied, open_serial
@@ -25,15 +26,18 @@ from bench.lab.wiring import Wiring
 MakeBoard = Callable[..., VirtualS3]
 
 
-def _running(board: VirtualS3) -> Callable[[], str | None]:
-    """Ask the stand-in application what it stands for, by a reset."""
+def _running(board: VirtualS3, board_id: str | None = None) -> Callable[[], Running | None]:
+    """Ask the stand-in application what it stands for, by a reset; ``board_id`` if it lies."""
 
-    def ask() -> str | None:
+    def ask() -> Running | None:
         with open_serial(board.url) as port:
             RtsDtr().pulse(port)
             port.timeout = 1
             words = port.read_until(b" esp32s3\r\n").split()
-            return words[-3].decode() if b"application" in words else None
+            if b"application" not in words:
+                return None
+            firmware, mac = (word.decode() for word in words[-3:-1])
+            return Running(firmware, mac if board_id is None else board_id)
 
     return ask
 
@@ -60,7 +64,44 @@ def test_flashes_once_and_again_after_one_changed_byte(
 
     changed = make_build(b"firmware onf")
     assert ensure_flashed(board.url, changed, _running(board)).flashed
-    assert _running(board)() == changed.elf_hash
+    assert _running(board)() == Running(changed.elf_hash, board.mac)
+
+
+def test_force_flashes_what_runs_already(make_board: MakeBoard, build: BuildFolder) -> None:
+    board = make_board(flashed=build)
+    assert ensure_flashed(board.url, build, _running(board), force=True).flashed
+    assert board.counters.blocks > 0
+
+
+_OTHER_MAC = "7c:df:a1:00:00:02"
+
+
+def test_another_board_is_refused_by_its_hello_though_it_runs_the_build(
+    make_board: MakeBoard, build: BuildFolder
+) -> None:
+    board = make_board(flashed=build)
+    with pytest.raises(
+        flash_errors.WrongBoard, match=f"this is board {board.mac}, not {_OTHER_MAC}"
+    ):
+        ensure_flashed(board.url, build, _running(board), mac=_OTHER_MAC)
+    assert board.counters.downloads == 0  # its own word was enough
+    assert not ensure_flashed(board.url, build, _running(board), mac=board.mac.upper()).flashed
+    assert board.counters.downloads == 0
+
+
+def test_another_board_whose_hello_has_no_mac_is_refused_by_its_loader(
+    make_board: MakeBoard, build: BuildFolder
+) -> None:
+    board = make_board(flashed=build)
+    ask = _running(board, "bench 3")
+    with pytest.raises(
+        flash_errors.WrongBoard, match=f"this is board {board.mac}, not {_OTHER_MAC}"
+    ):
+        ensure_flashed(board.url, build, ask, mac=_OTHER_MAC)
+    assert (board.counters.downloads, board.counters.blocks) == (1, 0)
+    assert board.wait_running()
+    assert not ensure_flashed(board.url, build, ask, mac=board.mac).flashed
+    assert board.counters.blocks == 0
 
 
 def test_what_is_flashed_is_what_the_files_hold(
@@ -101,7 +142,7 @@ def test_two_boards_at_once(
         assert reports[index].mac == board.mac
         assert str(builds[index].folder) in reports[index].log
         assert str(builds[1 - index].folder) not in reports[index].log
-        assert _running(board)() == builds[index].elf_hash
+        assert _running(board)() == Running(builds[index].elf_hash, board.mac)
 
 
 def test_read_mac_resets_the_board(make_board: MakeBoard, build: BuildFolder) -> None:
@@ -135,7 +176,7 @@ _FAILURES: dict[str, tuple[type[BenchError], str, bool]] = {
     "wrong-mac": (
         flash_errors.WrongBoard,
         "this is board 7c:df:a1:00:00:fe, not 7c:df:a1:00:00:01; nothing was written: correct the "
-        "port or the board's entry in the inventory",
+        "port or the MAC",
         True,
     ),
     "mute@4": (
@@ -236,14 +277,15 @@ def test_a_line_lost_once_is_reported(outcomes: dict[str, _Outcome], build: Buil
     result = outcomes["drop@4"].result
     assert isinstance(result, FlashReport)
     assert result.retries == ("the connection was lost while writing; connected again and rewrote",)
-    assert _running(outcomes["drop@4"].board)() == build.elf_hash
+    board = outcomes["drop@4"].board
+    assert _running(board)() == Running(build.elf_hash, board.mac)
 
 
 def test_a_block_sent_twice_is_reported(make_board: MakeBoard, build: BuildFolder) -> None:
     board = make_board("noise@3*2")
     report = flash(board.url, build)
     assert report.retries == ("a block was not acknowledged and was sent again",) * 2
-    assert _running(board)() == build.elf_hash
+    assert _running(board)() == Running(build.elf_hash, board.mac)
 
 
 @pytest.mark.parametrize("fault", [None, "corrupt"])
@@ -328,7 +370,7 @@ def test_a_board_that_does_not_run_what_was_written(
     with pytest.raises(flash_errors.NotRunning, match="but the board does not answer: check its"):
         ensure_flashed(board.url, build, lambda: None)
     with pytest.raises(flash_errors.NotRunning, match="but the board says that it runs 0123"):
-        ensure_flashed(board.url, build, lambda: "0123")
+        ensure_flashed(board.url, build, lambda: Running("0123", board.mac))
 
 
 def test_ctrl_c_leaves_the_board_reset(make_board: MakeBoard, build: BuildFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,13 @@ from esptool.bin_image import LoadFirmwareImage
 from esptool.cmds import _parse_app_info
 
 from bench.errors import BenchError
-from bench.lab.image import BuildFolder, app_offset, elf_hash, image_defect
+from bench.lab.image import (
+    BuildFolder,
+    app_offset,
+    elf_hash,
+    image_defect,
+    partition_table_defect,
+)
 
 
 def _file(build: BuildFolder, offset: int) -> Path:
@@ -78,6 +85,7 @@ def _copy(build: BuildFolder, folder: Path) -> Path:
         (lambda f: (f / "flasher_args.json").unlink(), "cannot read .*flasher_args.json"),
         (lambda f: (f / "flasher_args.json").write_text("{}"), "is not one of ESP-IDF's"),
         (lambda f: (f / "flasher_args.json").write_text("?"), "is not one of ESP-IDF's"),
+        (lambda f: (f / "flasher_args.json").write_bytes(b"\xff"), "is not one of ESP-IDF's"),
         (lambda f: (f / "bench.bin").unlink(), "cannot read .*bench.bin"),
         (lambda f: (f / "bench.bin").write_bytes(b""), "no application image"),
         (
@@ -92,6 +100,105 @@ def test_an_unfinished_build_says_what_to_do(
     folder = _copy(build, tmp_path)
     damage(folder)
     with pytest.raises(BenchError, match=f"{sentence}.*: build the firmware first"):
+        BuildFolder.read(folder)
+
+
+_TABLE = "partition_table/partition-table.bin"
+_BOOTLOADER = "bootloader/bootloader.bin"
+
+
+def _cut(name: str, size: int) -> Callable[[Path], object]:
+    return lambda f: (f / name).write_bytes((f / name).read_bytes()[:size])
+
+
+def _move(old: str, new: str) -> Callable[[Path], object]:
+    """List the file for ``old`` at another offset."""
+
+    def move(folder: Path) -> None:
+        listing = folder / "flasher_args.json"
+        content = json.loads(listing.read_text())
+        content["flash_files"][new] = content["flash_files"].pop(old)
+        listing.write_text(json.dumps(content))
+
+    return move
+
+
+def _change(name: str, position: int) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        data = bytearray((folder / name).read_bytes())
+        data[position] ^= 0x10
+        (folder / name).write_bytes(data)
+
+    return change
+
+
+# What is wrong with a build, and how its one line begins
+_UNFIT = {
+    "negative": (_move("0x10000", "-0x10000"), ".*bench.bin cannot be written at -0x10000, which"),
+    "odd": (_move("0x8000", "0x8001"), ".*partition-table.bin cannot be written at 0x8001, which"),
+    "large": (
+        _move("0x10000", "0x100000000"),
+        "bench.bin at 0x100000000 ends at .*, beyond the flash of 0x400000 bytes",
+    ),
+    "end": (_move("0x10000", "0x3ff000"), "bench.bin at 0x3ff000 ends at .*, beyond the flash"),
+    "cut bootloader": (
+        _cut(_BOOTLOADER, 4000),
+        ".*bootloader.bin is damaged .image ends within a segment",
+    ),
+    "empty bootloader": (_cut(_BOOTLOADER, 0), ".*bootloader.bin is damaged .invalid header"),
+    "no bootloader": (_move("0x0", "0x7000"), "bootloader.bin ends at 0x90.*, beyond the start of"),
+    "bootloader elsewhere": (_move("0x0", "0x20000"), "the build has no bootloader for 0x0"),
+    "empty table": (_cut(_TABLE, 0), ".*partition-table.bin is damaged .it has 0 bytes"),
+    "garbage table": (
+        lambda f: (f / _TABLE).write_bytes(bytes(range(256)) * 12),
+        ".*partition-table.bin is damaged .no partition at 0x0 of it: 0x0001",
+    ),
+    "erased table": (
+        lambda f: (f / _TABLE).write_bytes(b"\xff" * 0xC00),
+        ".*partition-table.bin is damaged .it names no application partition",
+    ),
+    "damaged table": (_change(_TABLE, 0x46), ".*partition-table.bin is damaged .the MD5 of its"),
+    "no table": (_move("0x8000", "0x9000"), "the build has no partition table for 0x8000"),
+    "application elsewhere": (
+        _move("0x10000", "0x20000"),
+        "bench.bin would be written to 0x20000, but the partition table has the application at "
+        "0x10000",
+    ),
+    "overlap": (_move("0x8000", "0x2000"), "bootloader.bin ends at 0x20.*, beyond the start of"),
+    "same place": (
+        lambda f: _move("0x8000", "65536")(f),
+        "(bench|partition-table).bin ends at 0x1.*, beyond the start of .* at 0x10000",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", _UNFIT)
+def test_a_build_that_would_not_start_is_refused(
+    build: BuildFolder, tmp_path: Path, kind: str
+) -> None:
+    damage, sentence = _UNFIT[kind]
+    folder = _copy(build, tmp_path)
+    damage(folder)
+    with pytest.raises(BenchError) as caught:
+        BuildFolder.read(folder)
+    assert re.fullmatch(f"{sentence}.*: build the firmware first .*", str(caught.value))
+
+
+def test_a_partition_table_may_lack_its_md5(build: BuildFolder) -> None:
+    table = _file(build, 0x8000).read_bytes()
+    assert partition_table_defect(table) is None
+    assert partition_table_defect(table[:0x60].ljust(0xC00, b"\xff")) is None
+
+
+def test_without_a_flash_size_any_real_flash_will_do(build: BuildFolder, tmp_path: Path) -> None:
+    folder = _copy(build, tmp_path)
+    listing = folder / "flasher_args.json"
+    content = json.loads(listing.read_text())
+    content["flash_settings"]["flash_size"] = "detect"
+    listing.write_text(json.dumps(content))
+    assert BuildFolder.read(folder).elf_hash == build.elf_hash
+    _move("0x10000", "0x10000000")(folder)
+    with pytest.raises(BenchError, match="beyond the flash of 0x8000000 bytes"):
         BuildFolder.read(folder)
 
 

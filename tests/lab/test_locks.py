@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.errors import BenchError
-from bench.lab.locks import BoardBusy, BoardLock, lock_first
+from bench.lab.locks import BoardBusy, BoardLock, lock_board, lock_first
 
 _HOLD = """
 import sys, time
@@ -76,6 +76,42 @@ def test_two_names_of_one_device_are_one_board(tmp_path: Path) -> None:
         pytest.raises(BoardBusy),
     ):
         BoardLock(str(tmp_path / "device"), folder=tmp_path / "locks").acquire()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("rfc2217://localhost:4000", "rfc2217://127.0.0.1:4000", True),
+        ("RFC2217://LocalHost:4000/", "rfc2217://127.0.0.1:4000?logging=debug", True),
+        ("socket://bench.lan:4000", "SOCKET://bench.LAN:4000/", True),
+        ("rfc2217://localhost:4000", "rfc2217://localhost:4001", False),
+        ("rfc2217://localhost:4000", "rfc2217://bench.lan:4000", False),
+        ("rfc2217://notlocalhost:4000", "rfc2217://not127.0.0.1:4000", False),
+        ("rfc2217://localhost:door", "rfc2217://127.0.0.1:door", False),  # none can be opened
+        ("rfc2217://[::1]:4000", "rfc2217://[::2]:4000", False),
+    ],
+)
+def test_urls_are_compared_by_where_they_lead(one: str, other: str, same: bool) -> None:
+    assert (BoardLock(one).identity == BoardLock(other).identity) == same
+
+
+@pytest.mark.parametrize("taken", ["rfc2217://127.0.0.1:4000", _MAC])
+def test_a_board_is_locked_by_its_port_and_its_mac(tmp_path: Path, taken: str) -> None:
+    with (
+        lock_board("rfc2217://localhost:4000", _MAC, folder=tmp_path),
+        pytest.raises(BoardBusy, match=f"board {taken} is in use by process {os.getpid()} "),
+    ):
+        BoardLock(taken, folder=tmp_path).acquire()
+    BoardLock(taken, folder=tmp_path).acquire()
+
+
+def test_of_a_board_in_use_neither_lock_is_kept(
+    holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    with pytest.raises(BoardBusy), lock_board("/dev/ttyNONE", _MAC, folder=tmp_path):
+        pass
+    with lock_board("/dev/ttyNONE", folder=tmp_path):
+        pass
 
 
 def test_a_released_board_can_be_taken_by_another(tmp_path: Path) -> None:

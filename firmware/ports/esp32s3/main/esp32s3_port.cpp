@@ -149,8 +149,7 @@ bool Esp32S3Port::is_open() { return true; }
 
 uint32_t Esp32S3Port::receive_buffer() { return kLineReceiveBuffer; }
 
-// The drivers do not say.
-uint32_t Esp32S3Port::overruns() { return 0; }
+uint32_t Esp32S3Port::overruns() { return line_overruns(); }
 
 // The random generator has little entropy while the radio is off; the count makes two starts
 // differ anyhow.

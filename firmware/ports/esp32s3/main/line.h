@@ -19,5 +19,7 @@ size_t line_read(uint8_t* data, size_t capacity, uint32_t timeout_ms);
 void line_write(const uint8_t* data, size_t size);
 // Waits until all bytes have gone out.
 void line_drain();
+// How often received bytes found no room, as far as the line's driver tells.
+uint32_t line_overruns();
 
 }  // namespace bench

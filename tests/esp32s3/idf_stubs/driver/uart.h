@@ -5,6 +5,7 @@
 
 #include "esp_err.h"
 #include "freertos/FreeRTOS.h"
+#include "freertos/queue.h"
 
 extern "C" {
 
@@ -30,6 +31,24 @@ typedef struct {
     uint32_t backup_before_sleep : 1;
   } flags;
 } uart_config_t;
+
+typedef enum {
+  UART_DATA,
+  UART_BREAK,
+  UART_BUFFER_FULL,
+  UART_FIFO_OVF,
+  UART_FRAME_ERR,
+  UART_PARITY_ERR,
+  UART_DATA_BREAK,
+  UART_PATTERN_DET,
+  UART_EVENT_MAX
+} uart_event_type_t;
+
+typedef struct {
+  uart_event_type_t type;
+  size_t size;
+  bool timeout_flag;
+} uart_event_t;
 
 esp_err_t uart_driver_install(uart_port_t uart_num, int rx_buffer_size, int tx_buffer_size,
                               int queue_size, QueueHandle_t* uart_queue, int intr_alloc_flags);

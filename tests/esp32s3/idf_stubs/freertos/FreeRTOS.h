@@ -6,7 +6,10 @@
 #include "sdkconfig.h"
 
 typedef uint32_t TickType_t;
-typedef struct QueueDefinition* QueueHandle_t;
+typedef int BaseType_t;
+
+#define pdFALSE ((BaseType_t)0)
+#define pdTRUE ((BaseType_t)1)
 
 typedef struct {
   uint32_t owner;
