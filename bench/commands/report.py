@@ -15,7 +15,11 @@ from bench.errors import BenchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bench.store.records import LatencyResult
     from bench.store.results import Stored
+
+# Wrong timings named on the terminal.
+_LISTED = 10
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -62,7 +66,7 @@ def report(
     from bench.store.history import entries_of, load_series
     from bench.store.junit import junit as junit_of
     from bench.store.page import render
-    from bench.store.results import boards_of, load_results, load_run, load_timings
+    from bench.store.results import boards_of, load_results, load_run, load_timings, settled_timings
     from bench.store.sanity import flags, pairs
     from bench.store.verdicts import Rejudge, settled
 
@@ -78,7 +82,7 @@ def report(
         page = html or folder / "report.html"
         _write(page, render(store, series, rule, rejudge).encode())
         if junit:
-            _write(junit, junit_of(chosen, stored, gate))
+            _write(junit, junit_of(chosen, stored, timings, gate))
         if benchmark:
             version = metadata.version("esp-nn-bench")
             _write(benchmark, _json(pytest_benchmark(chosen, timings, version)))
@@ -98,7 +102,7 @@ def report(
     if as_json:
         click.echo(json.dumps(document, indent=1))
         return
-    _print(document, stored)
+    _print(document, stored, [t.result for t in settled_timings(timings)])
     for path in (junit, benchmark, trace, metrics, page):
         if path:
             click.echo(f"wrote {path}")
@@ -116,7 +120,9 @@ def _write(path: Path, content: bytes) -> None:
         raise BenchError(f"cannot write {path}: {error.strerror}: choose another place") from error
 
 
-def _print(document: dict[str, Any], stored: Sequence[Stored]) -> None:
+def _print(
+    document: dict[str, Any], stored: Sequence[Stored], timings: Sequence[LatencyResult]
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -136,8 +142,22 @@ def _print(document: dict[str, Any], stored: Sequence[Stored]) -> None:
     if counts:
         said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         console.print(f"timings: {said}", highlight=False)
+    bad = [timed for timed in timings if timed.verdict != "pass"]
+    if bad:
+        console.print(f"timed outputs: {len(bad)} of {len(timings)} not right", highlight=False)
+    for timed in bad[:_LISTED]:
+        kind = timed.variant or timed.route
+        name = f"{timed.name} {kind}" if kind else timed.name
+        said = f"{timed.verdict} {name}: {timed.detail}"
+        console.print(said, markup=False, highlight=False)
+    if len(bad) > _LISTED:
+        console.print(f"and {len(bad) - _LISTED} more on the page", highlight=False)
     for flag in document["flags"]:
         kind = f" {flag['kind']}" if flag["kind"] else ""
         console.print(f"look at {flag['name']}{kind}: {flag['reason']}", markup=False)
     rule = f" under the rule {document['rule']}" if document["rule"] else ""
-    console.print(f"{document['verdict']}{rule}", markup=False, highlight=False)
+    cut = ""
+    if not document["complete"]:
+        ended = document["stored_verdict"] or "killed, or still running"
+        cut = f" (the run did not come to its end: {ended})"
+    console.print(f"{document['verdict']}{cut}{rule}", markup=False, highlight=False)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.store.history import Entry, count_statuses, gate_verdict
-from bench.store.results import RunRow, Stored, Timing
+from bench.store.results import RunRow, Stored, Timing, settled_timings
 from bench.store.sanity import Flag, Pair
 from bench.store.statistics import summarize
 from bench.store.verdicts import overall
@@ -16,11 +16,11 @@ from bench.store.verdicts import overall
 def run_document(
     run: RunRow, results: Sequence[Stored], timings: Iterable[Timing], gate: Sequence[Entry]
 ) -> dict[str, Any]:
-    """Return the run; its verdict is that of the outputs, failed by a regression too."""
-    outputs = overall(s.result for s in results) if results or not gate else None
-    timed = gate_verdict(gate) if gate else None
+    """Return the run, with its verdict of `run_verdict`."""
+    timings = list(timings)
     return {
-        "verdict": "fail" if "fail" in (outputs, timed) else outputs or timed,
+        "verdict": run_verdict(run, results, timings, gate),
+        "complete": run.complete,
         "run": {"id": run.id, "kind": run.kind, "started": run.started, "finished": run.finished},
         "stored_verdict": run.verdict,
         "host": run.host,
@@ -31,6 +31,25 @@ def run_document(
         "latency": [timing_document(timing) for timing in timings],
         "gate": gate_document(gate),
     }
+
+
+def run_verdict(
+    run: RunRow, results: Sequence[Stored], timings: Iterable[Timing], gate: Sequence[Entry]
+) -> str:
+    """Return one word for a run.
+
+    "fail" for a wrong output, of a timed call too, or a regression; else "incomplete" if the run
+    was killed or interrupted; else "error" if an output never came. A run of timings that are
+    right has the gate's verdict.
+    """
+    timed = [timing.result for timing in settled_timings(timings)]
+    outputs = overall([*(s.result for s in results), *timed])
+    judged = gate_verdict(gate)
+    if "fail" in (outputs, judged):
+        return "fail"
+    if not run.complete:
+        return "incomplete"
+    return judged if outputs == "pass" and timed and not results else outputs
 
 
 def timing_document(timing: Timing) -> dict[str, Any]:

@@ -7,18 +7,23 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from xml.etree import ElementTree as ET
 
-from bench.store.history import Entry
-from bench.store.results import RunRow, Stored
+from bench.store.history import BoardKey, CaseId, Entry
+from bench.store.records import CaseResult, LatencyResult
+from bench.store.results import RunRow, Stored, Timing, case_id, settled_timings
+
+_TAGS = {"fail": "failure", "error": "error", "not-run": "skipped"}
 
 # What XML 1.0 cannot hold, not even escaped; a board's console can contain it.
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(run: RunRow, results: Iterable[Stored], gate: Iterable[Entry]) -> bytes:
-    """Return the document: one suite a board, one test case a comparison or judged timing.
+def junit(
+    run: RunRow, results: Iterable[Stored], timings: Iterable[Timing], gate: Iterable[Entry]
+) -> bytes:
+    """Return the document: one suite a board, one test case a comparison or timing.
 
-    Wrong outputs and regressions are failures, cases that ended without outputs are errors, and
-    what was not run or not judged is skipped, with the reason.
+    Wrong outputs, of timed calls too, and regressions are failures, cases that ended without
+    outputs are errors, and what was not run or not judged is skipped, with the reason.
     """
     root = ET.Element("testsuites", name="esp-nn-bench")
     suites: dict[str, ET.Element] = {}
@@ -28,30 +33,31 @@ def junit(run: RunRow, results: Iterable[Stored], gate: Iterable[Entry]) -> byte
         case = ET.SubElement(
             suite,
             "testcase",
-            classname=f"{stored.board.label}.{result.level}.{result.group or result.name}",
+            classname=_clean(f"{stored.board.label}.{result.level}.{result.group or result.name}"),
             name=_clean(f"{_name(result.name, result.variant or result.route)} {result.reference}"),
         )
-        if result.verdict == "fail":
-            _add(case, "failure", result.detail or _numbers(stored))
-        elif result.verdict == "error":
-            _add(case, "error", result.detail)
-        elif result.verdict == "not-run":
-            _add(case, "skipped", result.detail)
-        if result.attempt > 1:
-            ET.SubElement(case, "system-out").text = f"attempt {result.attempt}"
-    for entry in gate:
-        name = entry.series.board_name + (" (virtual)" if entry.series.board.virtual else "")
-        suite = _suite(root, suites, run, name)
+        if result.verdict != "pass":
+            _add(case, _TAGS[result.verdict], result.detail or _numbers(stored))
+        _attempt(case, result)
+    judged = {_key(e.series.board, e.series.board_name, e.series.case): e.judgement for e in gate}
+    for timing in settled_timings(timings):
+        board, timed = timing.board, timing.result
+        of = BoardKey(board.target, board.board_id, board.virtual, "", "", timed.unit, timed.hz)
+        judgement = judged.get(_key(of, board.name, case_id(timed)))
         case = ET.SubElement(
-            suite,
+            _suite(root, suites, run, board.label),
             "testcase",
-            classname=f"{name}.latency.{entry.series.case.group or entry.series.case.name}",
-            name=_clean(entry.series.case.label),
+            classname=_clean(f"{board.label}.latency.{timed.group or timed.name}"),
+            name=_clean(case_id(timed).label),
         )
-        if entry.judgement.status == "regression":
-            _add(case, "failure", entry.judgement.reason)
-        elif entry.judgement.status == "not-judged":
-            _add(case, "skipped", f"not judged: {entry.judgement.reason}")
+        if timed.verdict != "pass":
+            text = timed.detail or "the output of the timed calls was not right"
+            _add(case, _TAGS[timed.verdict], text)
+        elif judgement and judgement.status == "regression":
+            _add(case, "failure", judgement.reason)
+        elif judgement and judgement.status == "not-judged":
+            _add(case, "skipped", f"not judged: {judgement.reason}")
+        _attempt(case, timed)
     for suite in (*suites.values(), root):
         for tag, count in (("testcase", "tests"), ("failure", "failures"), ("error", "errors")):
             suite.set(count, str(len(list(suite.iter(tag)))))
@@ -71,6 +77,18 @@ def _suite(root: ET.Element, suites: dict[str, ET.Element], run: RunRow, board: 
             time=f"{(run.finished or run.started) - run.started:.3f}",
         )
     return suites[board]
+
+
+def _key(board: BoardKey, name: str, case: CaseId) -> tuple[object, ...]:
+    """Return what a timing and the gate's entry of it have in common within one run."""
+    # A real board may have another name in a later run.
+    known = name if board.virtual else ""
+    return (board.target, board.board_id, board.virtual, known, board.unit, board.hz, case)
+
+
+def _attempt(case: ET.Element, result: CaseResult | LatencyResult) -> None:
+    if result.attempt > 1:
+        ET.SubElement(case, "system-out").text = f"attempt {result.attempt}"
 
 
 def _add(case: ET.Element, tag: str, message: str) -> None:

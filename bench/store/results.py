@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from bench.errors import BenchError
+from bench.store.history import CaseId
 from bench.store.records import CaseResult, LatencyResult
 from bench.store.samples import unpack_samples
-from bench.store.store import Store
+from bench.store.store import Store, canonical
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run; `verdict` and `finished` are None if it was cut short."""
+    """A run; `verdict` and `finished` are None if it was killed."""
 
     id: int
     kind: str
@@ -24,6 +26,11 @@ class RunRow:
     verdict: str | None
     argv: list[str]
     host: dict[str, Any]
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end: neither killed nor interrupted."""
+        return self.verdict not in (None, "interrupted")
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,10 @@ def load_run(store: Store, run: int | None = None) -> RunRow:
         BenchError: There is no such run.
     """
     where, parameters = ("WHERE r.id = ?", (run,)) if run is not None else ("", ())
-    rows = store.query(f"{_RUNS} {where} ORDER BY r.id DESC LIMIT 1", parameters)
+    # SQLite knows no larger number.
+    possible = run is None or run.bit_length() < 64
+    query = f"{_RUNS} {where} ORDER BY r.id DESC LIMIT 1"
+    rows = store.query(query, parameters) if possible else []
     if not rows:
         what = "no runs" if run is None else f"no run {run}"
         raise BenchError(f"{what} in {store.path}: 'bench run' makes one")
@@ -173,6 +183,32 @@ def load_timings(store: Store, boards: list[int]) -> list[Timing]:
             at = values.pop("at")
             found.append(Timing(board, at, LatencyResult(**values)))
     return found
+
+
+def case_id(result: CaseResult | LatencyResult) -> CaseId:
+    """Return what identifies a result's case."""
+    return CaseId(
+        result.name,
+        result.level,
+        result.group,
+        result.variant,
+        result.route,
+        result.model,
+        canonical(result.params),
+    )
+
+
+def settled_timings(timings: Iterable[Timing]) -> list[Timing]:
+    """Return one timing a case, of all its attempts, as `bench.store.verdicts.settled` does.
+
+    A wrong output in any attempt stays; of the others the last attempt counts.
+    """
+    best: dict[tuple[object, ...], Timing] = {}
+    for timing in timings:
+        key = (timing.board.id, timing.result.unit, case_id(timing.result))
+        if key not in best or best[key].result.verdict != "fail":
+            best[key] = timing
+    return list(best.values())
 
 
 def _values(row: sqlite3.Row) -> dict[str, Any]:

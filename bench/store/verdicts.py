@@ -10,6 +10,9 @@ from bench.store.gate import Rule
 from bench.store.records import CaseResult, LatencyResult, Verdict
 from bench.store.results import Stored
 
+# Beyond any number of nights, samples or LSB that means something.
+_MOST = 1_000_000
+
 REFERENCES = ("integer", "float32", "portable", "runtime", "eager")
 
 
@@ -52,6 +55,8 @@ class Rejudge:
                 raise BenchError(f"rule '{part}': '{value}' is not a number") from error
             if not float(value) >= 0:
                 raise BenchError(f"rule '{part}': must not be negative")
+            if float(value) > _MOST:
+                raise BenchError(f"rule '{part}': must be at most {_MOST}")
         return cls(allowed, replace(Rule(), **gate))  # type: ignore[arg-type]
 
     def apply(self, stored: Stored) -> Stored:

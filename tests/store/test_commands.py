@@ -127,6 +127,14 @@ def test_troubles_are_one_line(tmp_path, folder):
         call(report, "--results", tmp_path / "none")
     with pytest.raises(BenchError, match="no run 99"):
         call(report, "--results", folder, "--run", 99)
+    for command in (report, compare):
+        with pytest.raises(BenchError, match=f"no run {10**23}"):
+            call(command, "--results", folder, "--run", 10**23)
+    for rule in (f"nights={10**20}", "nights=1000001", "mad=inf", f"relative=1{'0' * 400}"):
+        with pytest.raises(BenchError, match="must be at most 1000000"):
+            call(compare, "--results", folder, "--rule", rule)
+        with pytest.raises(BenchError, match="must be at most 1000000"):
+            call(report, "--results", folder, "--rejudge", rule)
     with pytest.raises(BenchError, match="no such name"):
         call(compare, "--results", folder, "--rule", "speed=1")
     (tmp_path / "file").write_text("")
@@ -138,9 +146,62 @@ def test_an_empty_run(tmp_path):
     with Store.open(tmp_path) as store:
         run = store.begin_run("correctness", HOST)
         store.add_board(run, esp())
+        store.finish_run(run, "error")
     document = json.loads(call(report, "--results", tmp_path, "--json"))
-    assert document["verdict"] == "error"
-    assert document["stored_verdict"] is None
+    assert document["verdict"] == document["stored_verdict"] == "error"
+    assert document["complete"] is True
+
+
+@pytest.mark.parametrize("stored", [None, "interrupted"])
+@pytest.mark.parametrize(
+    ("made", "verdict"), [(result(), "incomplete"), (wrong("b", 7), "fail"), (None, "incomplete")]
+)
+def test_a_run_that_did_not_come_to_its_end(tmp_path, stored, made, verdict):
     with Store.open(tmp_path) as store:
-        store.add_result(1, result())
-    assert json.loads(call(report, "--results", tmp_path, "--json"))["verdict"] == "pass"
+        run = store.begin_run("correctness", HOST)
+        board = store.add_board(run, esp())
+        if made:
+            store.add_result(board, made)
+        if stored:
+            store.finish_run(run, stored)
+    document = json.loads(call(report, "--results", tmp_path, "--json"))
+    assert document["verdict"] == verdict
+    assert document["stored_verdict"] == stored
+    assert document["complete"] is False
+    text = " ".join(call(report, "--results", tmp_path).split())
+    assert f"{verdict} (the run did not come to its end: {stored or 'killed'}" in text
+
+
+@pytest.mark.parametrize(("given", "verdict"), [("fail", "fail"), ("error", "error")])
+@pytest.mark.parametrize("compared", [False, True])
+def test_a_timed_output_that_is_not_right(tmp_path, given, verdict, compared):
+    with Store.open(tmp_path) as store:
+        run = store.begin_run("latency", HOST)
+        board = store.add_board(run, esp())
+        store.add_latency(board, latency([100] * 40))
+        for number in range(12):
+            bad = latency([90] * 40, name=f"bad/{number}", verdict=given, detail="first bad 3")
+            store.add_latency(board, bad)
+        if compared:
+            store.add_result(board, result())
+        store.finish_run(run, given)
+    assert json.loads(call(report, "--results", tmp_path, "--json"))["verdict"] == verdict
+    text = call(report, "--results", tmp_path)
+    assert "timed outputs: 12 of 13 not right" in text
+    assert f"{given} bad/9 native: first bad 3" in text
+    assert "and 2 more" in text
+    assert f"\n{verdict}\n" in text
+
+
+def test_a_timing_that_was_right_when_repeated(tmp_path):
+    def verdict(first):
+        with Store.open(tmp_path / first) as store:
+            run = store.begin_run("latency", HOST)
+            board = store.add_board(run, esp())
+            store.add_latency(board, latency([], verdict=first))
+            store.add_latency(board, latency([100] * 40, attempt=2))
+            store.finish_run(run, "pass")
+        return json.loads(call(report, "--results", tmp_path / first, "--json"))["verdict"]
+
+    assert verdict("error") == "not-judged"
+    assert verdict("fail") == "fail"

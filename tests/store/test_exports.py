@@ -35,6 +35,7 @@ def store(tmp_path):
             store.add_result(virtual, result('quote"d'))
             store.add_latency(board, latency(SAMPLES, overhead_ticks=260))
             store.add_latency(board, latency([7000], name="bad", verdict="fail"))
+            store.add_latency(board, latency([], name="lost", verdict="error", detail="rebooted"))
             store.add_latency(virtual, latency([90, 95], unit="ns", hz=10**9))
             store.add_latency(virtual, latency([90, 95], name="i", unit="instructions", hz=None))
             store.add_latency(
@@ -168,11 +169,13 @@ def test_metric_lines_are_those_of_log_metric(store, tmp_path):
 
 
 def test_junit(store):
-    document = junit(load_run(store), results(store), entries_of(load_series(store), 1))
+    document = junit(
+        load_run(store), results(store), timings(store), entries_of(load_series(store), 1)
+    )
     root = ET.fromstring(document)
     assert root.tag == "testsuites"
     counts = {k: root.get(k) for k in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "10", "failures": "1", "errors": "1", "skipped": "6"}
+    assert counts == {"tests": "11", "failures": "2", "errors": "2", "skipped": "5"}
     suites = {s.get("name"): s for s in root}
     assert set(suites) == {"s3-1", "host (virtual)"}
     assert suites["s3-1"].get("timestamp") == "2026-01-01T00:00:00"
@@ -183,3 +186,24 @@ def test_junit(store):
     assert cases["pairs/c [native] integer"].find("error").text == "\ufffd[31mpanic\ufffd"
     assert cases["pairs/d [native] integer"].find("skipped") is not None
     assert "not judged" in cases["glu [delegate]"].find("skipped").get("message")
+    # A timing's own output counts before what the gate says of it.
+    assert "not right" in cases["bad [native]"].find("failure").get("message")
+    assert cases["lost [native]"].find("error").get("message") == "rebooted"
+
+
+def test_junit_has_the_gates_regressions(tmp_path):
+    with Store.open(tmp_path) as store:
+        for day in range(9):
+            run = store.begin_run("latency", HOST)
+            # The board's name is not what makes it the same board.
+            board = store.add_board(run, esp(name=f"name{day}"))
+            store.add_latency(board, latency([1520 if day == 7 else 1020] * 40))
+            store.add_latency(board, latency([1020] * 40, variant="portable"))
+            store.finish_run(run, "pass")
+        gate = entries_of(load_series(store), 8)
+        chosen = load_timings(store, boards_of(store, 8))
+        root = ET.fromstring(junit(load_run(store, 8), [], chosen, gate))
+    cases = {c.get("name"): c for c in root.iter("testcase")}
+    assert set(cases) == {"latency/256 [native]", "latency/256 [portable]"}
+    assert cases["latency/256 [native]"].find("failure") is not None
+    assert len(cases["latency/256 [portable]"]) == 0

@@ -8,7 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Browser
-from synthetic import HOST, at, esp, fill_for_looking, fill_in_bulk, latency, result, wrong
+from synthetic import (
+    DAY,
+    HOST,
+    START,
+    at,
+    esp,
+    fill_for_looking,
+    fill_in_bulk,
+    latency,
+    result,
+    wrong,
+)
 
 from bench.store import Store
 from bench.store.gate import Judgement
@@ -156,6 +167,235 @@ def test_an_empty_store(quiet, tmp_path):
     quiet.size(390)
     quiet.open(write(tmp_path))
     assert "No latency run yet" in quiet.evaluate("document.body.innerText")
+
+
+KINDS = {
+    "aligned": {"align": [0, 0, 0], "in_place": None},
+    "misaligned": {"align": [0, 5, 0], "in_place": None},
+    "in place on y": {"align": [0, 0, 0], "in_place": "y"},
+}
+
+
+def kernel(size, ticks, variant="native", kind="aligned", placement="ram", **changes):
+    """A timing of net `ticks`, one number or one a call."""
+    params = {"size": size, "placement": placement, **KINDS[kind]}
+    samples = [20 + t for t in (ticks if isinstance(ticks, list) else [ticks] * 41)]
+    name = f"grid/{placement}/{size}/{kind}"
+    return latency(samples, name=name, variant=variant, elements=size, params=params, **changes)
+
+
+def program(route, ticks, **changes):
+    level = {"level": "program", "model": "glu", "group": "glu", "params": {"input": 0}}
+    samples = [20 + ticks - 7, 20 + ticks, 20 + ticks + 7]
+    return latency(samples, name="glu", variant=None, route=route, **level, **changes)
+
+
+def fill(folder, timings, results=()):
+    """Store a run of timings after one of results."""
+    with Store.open(folder) as store, at(START):
+        for stored, add in ((results, Store.add_result), (timings, Store.add_latency)):
+            run = store.begin_run("nightly", HOST)
+            board = store.add_board(run, esp())
+            for one in stored:
+                add(store, board, one)
+            store.finish_run(run, "pass")
+    return write(folder)
+
+
+def text_of(browser, selector):
+    return browser.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_times_of_zero_are_no_ratio(quiet, width, tmp_path):
+    # Native takes no time, portable takes none, neither does, one's interval reaches 0.
+    half = [0] * 20 + [100] * 21
+    times = [(0, 100), (100, 0), (0, 0), (half, 100), (10, 1_000_000)]
+    timings = [
+        kernel(2**number, ticks, variant)
+        for number, both in enumerate(times)
+        for variant, ticks in zip(("native", "portable"), both, strict=True)
+    ]
+    path = fill(tmp_path, timings, [result("a", level="program", model="a", route="delegate")])
+    quiet.size(width)
+    quiet.open(path)
+    found = marks(quiet)
+    assert found["ratio"] == 2
+    assert found["latency"] == 2 * 10
+    assert "3 pairs not drawn" in text_of(quiet, "#ratio")
+    assert quiet.evaluate("document.querySelectorAll('.broken').length") == 0
+    assert rows(quiet, "routes") == 1
+    drawn = json.loads(quiet.evaluate("JSON.stringify(D.pairs.map((p) => p.slice(4)))"))
+    assert drawn == [[1, 0, 1], [1e-5, 1e-5, 1e-5]]
+    drawn = quiet.evaluate(
+        "[...document.querySelectorAll('#ratio svg *')].map((n) => n.outerHTML).join()"
+    )
+    assert "NaN" not in drawn
+    assert "Infinity" not in drawn
+    assert quiet.evaluate("[logTicks(0, 1), logTicks(1, Infinity), logTicks(NaN, 2)].flat()") == []
+
+
+def test_only_times_of_zero(quiet, tmp_path):
+    quiet.size(1200)
+    quiet.open(fill(tmp_path, [kernel(1, 0), kernel(1, 0, "portable")]))
+    assert quiet.evaluate("document.querySelectorAll('.broken').length") == 0
+    assert marks(quiet)["latency"] == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "section"), [("pairs", "ratio"), ("timings", "latency"), ("histograms", "lsb")]
+)
+def test_a_part_that_cannot_be_drawn_leaves_the_others(browser, page, tmp_path, data, section):
+    text = page.read_text()
+    assert f'"{data}":[' in text
+    path = tmp_path / "broken.html"
+    path.write_text(text.replace(f'"{data}":[', f'"{data}":[null,', 1))
+    browser.size(1200)
+    browser.open(page)
+    whole = marks(browser)
+    browser.open(path)
+    assert browser.evaluate("document.documentElement.dataset.ready") == "yes"
+    broken = "[...document.querySelectorAll('.broken')].map((n) => n.closest('section').id)"
+    assert browser.evaluate(broken) == [section]
+    assert "could not be drawn" in text_of(browser, f"#{section}")
+    found = marks(browser)
+    assert {k: v for k, v in found.items() if k != section} == {
+        k: v for k, v in whole.items() if k != section
+    }
+    assert rows(browser, "provenance") > 0
+
+
+def test_timings_whose_output_is_wrong(quiet, tmp_path):
+    bad = [kernel(8, 5, verdict="fail", detail="expected 1, got 2"), kernel(9, 5, verdict="error")]
+    quiet.size(390)
+    quiet.open(fill(tmp_path, [*bad, kernel(10, 5)], [result(), wrong("b", 3)]))
+    tile = quiet.evaluate("document.querySelector('#tiles .tile').innerText")
+    assert " ".join(tile.split()) == "3 of 2 comparisons and 3 timed outputs not right"
+    assert rows(quiet, "wrong") == 3
+    assert "expected 1, got 2" in text_of(quiet, "#wrong")
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_every_timing_can_be_seen(quiet, width, tmp_path):
+    timings = [kernel(size, size) for size in range(1, 71)]
+    timings += [kernel(65536, 70000, kind=kind) for kind in KINDS]
+    timings += [kernel(65536, 90000, placement="flash")]
+    quiet.size(width)
+    quiet.open(fill(tmp_path, timings))
+    labels = json.loads(
+        quiet.evaluate(
+            "JSON.stringify([...document.querySelectorAll('#latency svg text.label')]"
+            ".map((n) => n.firstChild.data))"
+        )
+    )
+    assert len(labels) == len(set(labels)) == len(timings)
+    headings = quiet.evaluate(
+        "[...document.querySelectorAll('#latency h3')].map((n) => n.innerText)"
+    )
+    assert headings == ["flash, aligned", "ram, aligned"]
+    hidden = quiet.evaluate(
+        "[...document.querySelectorAll('#latency summary')].map((n) => n.innerText)"
+    )
+    assert hidden == [
+        "ram, aligned: 11 more",
+        "ram, in place on y: 1 timing",
+        "ram, misaligned: 1 timing",
+    ]
+    quiet.evaluate("document.querySelectorAll('#latency details').forEach((d) => d.open = true)")
+    assert quiet.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_models_by_route(quiet, width, tmp_path):
+    operators = {"0 a.out": 5, "1 mul.out": 40, "2 a.out": 50, "3 b.out": 41, "4 c.out": 3}
+    timings = [
+        program("portable", 400, operators=operators),
+        program("delegate", 100, first_ticks=5020),
+        program("operator-library", 100, verdict="fail"),
+    ]
+    ran = result("glu/0", level="program", model="glu", variant=None, route="delegate")
+    more = [replace(ran, name=f"x{n}/0", model=f"x{n}") for n in range(20)]
+    path = fill(tmp_path, timings, [ran, *more])
+    quiet.size(width)
+    quiet.open(path)
+    cells = json.loads(
+        quiet.evaluate(
+            "JSON.stringify([...document.querySelectorAll('#routes tbody tr')].map((r) =>"
+            " Object.fromEntries([...r.cells].map((c) => [c.dataset.name, c.textContent]))))"
+        )
+    )
+    delegate, library, portable = cells[:3]
+    assert delegate["first call"] == "5,000"
+    assert (delegate["median"], delegate["MAD"]) == ("100 cycles", "7")
+    assert delegate["to portable"].startswith("0.25 (0.2")
+    assert portable["most expensive operators"] == "a 55, b 41, mul 40"
+    assert portable["to portable"] == ""
+    # A wrong output has no valid timing.
+    assert (library["verdict"], library["median"]) == ("fail", "")
+    # Nothing is cut off, to the right or below.
+    cut = "(s) => s.scrollWidth > s.clientWidth || s.scrollHeight > s.clientHeight"
+    assert not quiet.evaluate(f"({cut})(document.querySelector('#routes .scroll'))")
+    # Verdicts and timings are of two runs.
+    sources = text_of(quiet, "#provenance .scroll").split("\n")
+    assert "outputs" in " ".join(sources)
+    runs = quiet.evaluate("D.sources.map((s) => [s.what.join(), s.run]).flat()")
+    assert runs == ["outputs", 1, "timings", 2]
+    assert "Host of run 1 to 2" in text_of(quiet, "#provenance")
+    assert "in cycles: runs 2" in text_of(quiet, "#provenance")
+
+
+def test_ratios_have_a_colour_a_kind(quiet, tmp_path):
+    timings = [
+        kernel(size, ticks, variant, kind, placement)
+        for size in (16, 1024)
+        for variant, ticks in (("native", size), ("portable", 8 * size))
+        for kind in KINDS
+        for placement in ("ram", "flash", "psram")
+    ]
+    quiet.size(1200)
+    quiet.open(fill(tmp_path, timings))
+    key = quiet.evaluate(
+        "[...document.querySelectorAll('#ratio .key span')].map((n) => n.innerText)"
+    )
+    assert key == sorted(f"native, {p}, {k}" for p in ("flash", "psram", "ram") for k in KINDS)
+    looks = quiet.evaluate(
+        "[...document.querySelectorAll('#ratio circle')]"
+        ".map((n) => n.getAttribute('fill') + n.getAttribute('stroke'))"
+    )
+    assert len(looks) == 18
+    assert len(set(looks)) == 9
+    wide = "document.querySelector('#ratio svg').getBoundingClientRect().width"
+    assert quiet.evaluate(wide) > 1000
+
+
+@pytest.mark.parametrize(("step", "clock"), [(600, True), (DAY, False)])
+def test_a_trend_starts_with_the_largest_native_kernel(quiet, tmp_path, step, clock):
+    with Store.open(tmp_path) as store:
+        for number in range(3):
+            with at(START + DAY / 2 + number * step):
+                run = store.begin_run("latency", HOST)
+                board = store.add_board(run, esp())
+                for one in (
+                    kernel(1, 0),
+                    kernel(4096, 5000),
+                    kernel(4096, 50000, "portable"),
+                    program("portable", 90000),
+                ):
+                    store.add_latency(board, one)
+                store.finish_run(run, "pass")
+    quiet.size(1200)
+    quiet.open(write(tmp_path))
+    chosen = "document.querySelector('#trend select').selectedOptions[0].text"
+    assert quiet.evaluate(chosen) == "grid/ram/4096/aligned [native]"
+    axis = text_of_all(quiet, "#trend svg > text")
+    assert any(":" in text for text in axis) == clock
+    assert "Jan" in " ".join(axis)
+
+
+def text_of_all(browser, selector):
+    return browser.evaluate(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((n) => n.textContent)"
+    )
 
 
 def a_year(series: Series, seed: int) -> Series:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Sequence
 from importlib import resources
@@ -12,7 +11,9 @@ from typing import Any
 from bench.store.history import Series
 from bench.store.page.nights import gate_row, latest_entries, trends
 from bench.store.page.numbering import Index, Numbering
-from bench.store.page.results import repeated, routes, timing_row, verdicts
+from bench.store.page.results import repeated, timed_verdicts, timing_row, verdicts
+from bench.store.page.routes import routes
+from bench.store.page.sources import sources
 from bench.store.results import (
     RunRow,
     latest_boards,
@@ -56,38 +57,43 @@ def _data(store: Store, series: Sequence[Series], rule: Rejudge, rule_text: str)
         "store": str(store.path),
         "rule": rule_text,
         **verdicts(settled(results), numbering),
+        **timed_verdicts(timings, numbering),
         "again": repeated(results, numbering),
         "timings": [timing_row(t, numbering) for t in timings if len(t.result.samples)],
-        "pairs": _pair_rows(found, numbering),
+        **_pair_rows(found, numbering),
         "flags": [
             [numbering.board(flag.timing.board), numbering.case(flag.timing), flag.reason]
             for flag in flags(timings, found)
         ],
         **trends(series, runs, numbering),
         "gate": [gate_row(entry, numbering) for entry in latest_entries(series)],
-        "routes": routes(settled(results), timings),
+        "routes": routes(settled(results), timings, found),
         "runs": [_run_row(run) for run in reversed(runs[-_RUNS_SHOWN:])],
         "run_count": len(runs),
-        "host": runs[-1].host if runs else {},
+        **sources(results, timings, runs, numbering),
         # Last: everything above numbers cases and boards as it goes.
         "cases": numbering.cases.items,
         "boards": numbering.boards.items,
     }
 
 
-def _pair_rows(found: Sequence[Pair], numbering: Numbering) -> list[list[Any]]:
+def _pair_rows(found: Sequence[Pair], numbering: Numbering) -> dict[str, Any]:
     lines = Index()
-    return [
+    kernels = [pair for pair in found if pair.native.result.level == "kernel"]
+    # A clock that sees nothing of one side gives 0 or NaN, of which a logarithmic axis has none.
+    drawn = [pair for pair in kernels if pair.ratio.value > 0]
+    rows = [
         [
             numbering.board(pair.native.board),
             numbering.case(pair.native),
             lines.of(str(line_key(pair.native)), None),
             pair.native.result.elements,
-            *(round(v, 4) for v in (pair.ratio.value, pair.ratio.low, pair.ratio.high)),
+            # Digits that matter, not decimals: 0.00001 must not become 0.
+            *(float(f"{v:.4g}") for v in (pair.ratio.value, pair.ratio.low, pair.ratio.high)),
         ]
-        for pair in found
-        if math.isfinite(pair.ratio.value) and pair.native.result.level == "kernel"
+        for pair in drawn
     ]
+    return {"pairs": rows, "unresolved": len(kernels) - len(drawn)}
 
 
 def _run_row(run: RunRow) -> list[Any]:

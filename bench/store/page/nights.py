@@ -11,6 +11,7 @@ import numpy as np
 
 from bench.store.history import BoardKey, Entry, Series, entries_of
 from bench.store.page.numbering import Numbering
+from bench.store.page.sources import ranges
 from bench.store.results import RunRow
 
 _MARK = {"regression": 1, "improved": 2, "not-judged": 3}
@@ -65,6 +66,7 @@ def trends(
                 "virtual": board.virtual,
                 "unit": board.unit,
                 "at": [started[run] for run in nights[board]],
+                "runs": ranges(nights[board]),
             }
             for board, name in boards.items()
         ],

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from bench.store.history import CaseId
-from bench.store.results import BoardRow, Stored, Timing
-from bench.store.store import canonical, configuration
+from bench.store.results import BoardRow, Stored, Timing, case_id
 
 
 class Index:
@@ -43,28 +42,12 @@ class Numbering:
                 "target": board.target,
                 "id": board.board_id,
                 "virtual": board.virtual,
-                "url": board.url,
-                "firmware": board.firmware,
-                "run": board.run,
-                "about": board.hello.get("board", {}),
-                "config": configuration(board.hello),
             },
         )
 
     def case(self, row: Stored | Timing) -> int:
         """Return the number of a result's case."""
-        result = row.result
-        return self.case_id(
-            CaseId(
-                result.name,
-                result.level,
-                result.group,
-                result.variant,
-                result.route,
-                result.model,
-                canonical(result.params),
-            ),
-        )
+        return self.case_id(case_id(row.result))
 
     def case_id(self, case: CaseId) -> int:
         """Return a case's number."""

@@ -25,10 +25,25 @@ const svg = (width, height, label) =>
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const whole = new Intl.NumberFormat("en");
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const counted = (n, what) => `${whole.format(n)} ${what}${n === 1 ? "" : "s"}`;
 const percent = (v) => (v === null ? "" : `${v > 0 ? "+" : ""}${(100 * v).toFixed(1)} %`);
 const when = (seconds) => new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 const day = (seconds) => new Date(seconds * 1000).toLocaleDateString([], { month: "short", day: "numeric", year: "2-digit" });
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+// What tells the runs of this time apart: their days, or the time if all are of one day.
+const momentOf = (first, last) => (day(first) === day(last) ? clock : day);
 const boardLabel = (board) => board.name + (board.virtual ? " (virtual)" : "");
+const parsed = new Map();
+function paramsOf(i) {
+  if (!parsed.has(i)) parsed.set(i, JSON.parse(D.cases[i][3]));
+  return parsed.get(i);
+}
+// Where a kernel's buffers lie, and which of three kinds of case it is.
+function placementOf(i) {
+  const { placement, in_place: where, align } = paramsOf(i);
+  const kind = where ? `in place on ${where}` : Array.isArray(align) && align.some((a) => a) ? "misaligned" : align ? "aligned" : "";
+  return [placement || "", kind];
+}
 const caseLabel = (i) => D.cases[i][0] + (D.cases[i][2] ? ` [${D.cases[i][2]}]` : "");
 
 function table(columns, rows, limit = 200) {
@@ -49,12 +64,19 @@ function choice(label, options, chosen, changed) {
   return select;
 }
 
+// One part that cannot be drawn says so in its place and leaves the others.
+function guarded(target, draw) {
+  try { draw(); } catch (error) {
+    console.error(error);
+    target.append(el("p", { class: "error broken" }, `This part could not be drawn (${error.message}); its figures are in the store.`));
+  }
+}
 // Sections that depend on their width or on a choice draw themselves again.
 const redraws = [];
 function drawn(id, draw) {
   const target = el("div");
   $(id).append(target);
-  const again = () => { target.replaceChildren(); draw(target); };
+  const again = () => { target.replaceChildren(); guarded(target, () => draw(target)); };
   redraws.push(again);
   again();
   return again;
@@ -76,6 +98,8 @@ function columnWidth(target, least) {
 
 function logTicks(low, high) {
   const ticks = [];
+  // A logarithmic axis has neither 0 nor infinity: the loop would not end.
+  if (!(low > 0 && high >= low && high < Infinity)) return ticks;
   for (let p = Math.floor(Math.log10(low)); p <= Math.ceil(Math.log10(high)); p++)
     for (const m of high / low > 300 ? [1] : [1, 2, 5]) {
       const v = m * 10 ** p;
@@ -97,7 +121,10 @@ function head() {
   const drifts = D.gate.filter((g) => g[7] !== null).length;
   const tile = (value, text, kind) =>
     $("tiles").append(el("div", { class: "tile" }, el("b", { class: kind }, whole.format(value)), el("span", {}, text)));
-  tile(bad, `of ${whole.format(all)} comparisons not right`, bad ? "fail" : all ? "pass" : "");
+  const late = D.wrong_timings.length, of = [];
+  if (all || !D.timed) of.push(`${whole.format(all)} comparisons`);
+  if (D.timed) of.push(`${whole.format(D.timed)} timed outputs`);
+  tile(bad + late, `of ${of.join(" and ")} not right`, bad + late ? "fail" : all + D.timed ? "pass" : "");
   tile(gate.regression || 0, "regressions tonight", gate.regression ? "fail" : "");
   tile(drifts, "slow drifts", drifts ? "error" : "");
   tile(gate.improved || 0, "improved", gate.improved ? "pass" : "");
@@ -129,14 +156,16 @@ function status() {
   if (by.size) $("status").append(key([["var(--pass)", "right"], ["var(--fail)", "✕ wrong output"], ["var(--error)", "! ended without an output"], ["var(--none)", "– not run"]]));
 }
 function key(entries) {
-  return el("div", { class: "key" }, ...entries.map(([c, text]) => el("span", {}, el("i", { style: `background:${c}` }), text)));
+  return el("div", { class: "key" }, ...entries.map(([c, text, hollow]) => el("span", {}, el("i", { style: hollow ? `box-shadow: inset 0 0 0 2px ${c}` : `background:${c}` }), text)));
 }
 
 function wrong() {
-  if (!D.wrong.length) return $("wrong").remove();
+  if (!D.wrong.length && !D.wrong_timings.length) return $("wrong").remove();
   const rows = D.wrong.map(([b, c, ref, v, detail, bad, elements, most, attempt]) => [
     boardLabel(D.boards[b]), caseLabel(c), ref, verdict(v), detail + (attempt > 1 ? ` (attempt ${attempt})` : ""),
     whole.format(bad), whole.format(elements), whole.format(most)]);
+  for (const [b, c, v, detail, attempt] of D.wrong_timings)
+    rows.push([boardLabel(D.boards[b]), caseLabel(c), "its reference, timed", verdict(v), detail + (attempt > 1 ? ` (attempt ${attempt})` : ""), "", "", ""]);
   $("wrong").append(table([["board"], ["case", "t"], ["against"], ["verdict"], ["what", "t"], ["wrong", "n"], ["of", "n"], ["max LSB", "n"]], rows));
 }
 
@@ -236,14 +265,21 @@ function trend() {
   const labels = new Map();
   for (const c of cases) labels.set(caseLabel(c), (labels.get(caseLabel(c)) || 0) + 1);
   const text = (c) => ["", "drift: ", "regression: "][flagged.get(c) || 0] + caseLabel(c) + (labels.get(caseLabel(c)) > 1 ? ` ${D.cases[c][3]}` : "");
-  let chosen = String(cases[0]);
+  // First something that says much: what is flagged, else the largest native kernel.
+  const weight = new Map();
+  for (const [, c, , , scale] of D.series) weight.set(c, Math.max(weight.get(c) || 0, scale));
+  const native = (c) => D.cases[c][2] === "native" && paramsOf(c).size !== undefined;
+  const better = (a, b) => (flagged.get(b) || 0) - (flagged.get(a) || 0) || native(b) - native(a) || (paramsOf(b).size || 0) - (paramsOf(a).size || 0) || weight.get(b) - weight.get(a);
+  let chosen = String(cases.reduce((best, c) => (better(best, c) > 0 ? c : best)));
   $("trend").append(el("div", { class: "controls" }, choice("Case", cases.map((c) => [c, text(c)]), chosen, (v) => { chosen = v; again(); })));
   const again = drawn("trend", (target) => {
-    target.className = "wide";
-    const width = columnWidth(target, 440), height = 170, left = 54;
-    D.series.forEach(([board, c, first, , , marks, drift], index) => {
+    const several = D.series.filter((s) => String(s[1]) === chosen).length > 1;
+    target.className = several ? "wide" : "";
+    const width = several ? columnWidth(target, 440) : widthOf(target), height = 170, left = 54;
+    D.series.forEach(([board, c, first, count, , marks, drift], index) => {
       if (String(c) !== chosen) return;
-      const nights = D.nights[board], values = medians(index), known = values.filter((v) => v !== null);
+      const nights = D.nights[board], moment = momentOf(nights.at[first], nights.at[Math.min(first + count, nights.at.length) - 1]);
+      const values = medians(index), known = values.filter((v) => v !== null);
       const pad = Math.max((Math.max(...known) - Math.min(...known)) * 0.12, Math.max(...known) * 0.01);
       const low = Math.min(...known) - pad, high = Math.max(...known) + pad;
       const x = linear(nights.at[first], nights.at[first + values.length - 1], left + 4, width - 8), y = linear(low, high, height - 20, 10);
@@ -260,17 +296,18 @@ function trend() {
       });
       chart.append(mark("path", { class: "mark", d: path, fill: "none", stroke: colour(board), "stroke-width": 1.5, "stroke-linejoin": "round" }));
       if (known.length < 60) values.forEach((v, i) => {
-        if (v !== null) chart.append(mark("circle", { class: "mark", cx: x(nights.at[first + i]), cy: y(v), r: 2.5, fill: colour(board) }, "", `${day(nights.at[first + i])}: ${number.format(v)} ${nights.unit}`));
+        if (v !== null) chart.append(mark("circle", { class: "mark", cx: x(nights.at[first + i]), cy: y(v), r: 2.5, fill: colour(board) }, "", `${moment(nights.at[first + i])}: ${number.format(v)} ${nights.unit}`));
       });
       for (let i = 0; i < marks.length; i += 2) {
         const at = nights.at[marks[i]], v = values[marks[i] - first];
         if (v === null || v === undefined) continue;
-        const px = x(at), py = y(v), hint = `${day(at)}: ${number.format(v)} ${nights.unit}, ${["", "regression", "improved", "not judged"][marks[i + 1]]}`;
+        const px = x(at), py = y(v), hint = `${moment(at)}: ${number.format(v)} ${nights.unit}, ${["", "regression", "improved", "not judged"][marks[i + 1]]}`;
         if (marks[i + 1] === 1) chart.append(mark("path", { class: "mark regression", d: `M${px - 5} ${py - 4}h10l-5 -9z`, fill: "var(--fail)" }, "", hint));
         else if (marks[i + 1] === 2) chart.append(mark("path", { class: "mark improved", d: `M${px - 5} ${py + 4}h10l-5 9z`, fill: "var(--pass)" }, "", hint));
         else chart.append(mark("circle", { class: "mark", cx: px, cy: py, r: 4, fill: "none", stroke: "var(--none)" }, "", hint));
       }
-      chart.append(mark("text", { x: left, y: height - 4 }, day(nights.at[first])), mark("text", { x: width - 8, y: height - 4, "text-anchor": "end" }, day(nights.at[first + values.length - 1])));
+      chart.append(mark("text", { class: "first", x: left, y: height - 4 }, moment === clock ? `${day(nights.at[first])}, ${clock(nights.at[first])}` : day(nights.at[first])));
+      if (values.length > 1) chart.append(mark("text", { x: width - 8, y: height - 4, "text-anchor": "end" }, moment(nights.at[first + values.length - 1])));
       target.append(el("div", { class: "chart" }, el("h3", {}, `${nights.board}, ${nights.unit} `,
         el("span", { class: "badge" }, nights.virtual ? "virtual" : "board"), drift === null ? "" : el("span", { class: "error" }, ` drifts ${percent(drift)}`)), chart));
     });
@@ -292,46 +329,63 @@ function latency() {
   choose();
   const again = drawn("latency", (target) => {
     const rows = D.timings.filter((t) => String(t[0]) === board && D.cases[t[1]][1] === group);
-    rows.sort((a, b) => a[3] - b[3] || caseLabel(a[1]).localeCompare(caseLabel(b[1])));
-    const shown = rows.slice(0, 60), narrow = widthOf(target) < 600;
-    const width = widthOf(target), left = narrow ? 4 : 300, right = 104, row = narrow ? 40 : 22, top = 20;
-    const low = Math.max(1, Math.min(...shown.map((t) => t[4]))) * 0.8, high = Math.max(...shown.map((t) => Math.max(t[8], t[10]))) * 1.2;
-    const x = logScale(low, high, left + 6, width - right);
-    const chart = svg(width, top + row * shown.length + 4, "Latency boxes");
-    const ticks = logTicks(low, high);
-    for (const v of ticks.length > (narrow ? 4 : 9) ? ticks.filter((_, i) => i % 3 === 0) : ticks)
-      chart.append(mark("line", { class: "axis", x1: x(v), x2: x(v), y1: 16, y2: top + row * shown.length }), mark("text", { x: x(v), y: 11, "text-anchor": "middle" }, short.format(v)));
-    chart.append(mark("text", { x: width, y: 11, "text-anchor": "end" }, `${shown[0][2]}/call`));
-    const kinds = [...new Set(shown.map((t) => D.cases[t[1]][2]))];
-    shown.forEach(([, c, unit, elements, min, median, mad, p95, max, count, cold, v], i) => {
-      const middle = top + row * i + (narrow ? 27 : row / 2), ink = colour(kinds.indexOf(D.cases[c][2]));
-      const hint = `${caseLabel(c)} ${D.cases[c][3]}\nmin ${number.format(min)}, median ${number.format(median)}, MAD ${number.format(mad)}, p95 ${number.format(p95)}, max ${number.format(max)} ${unit}; ${count} samples; ${number.format(median / elements)} ${unit} an element`;
-      const fits = narrow ? Math.floor(width / 6.2) : 48;
-      const tail = (D.cases[c][2] ? ` [${D.cases[c][2]}]` : "") + (v === "pass" ? "" : " (output wrong)");
-      const start = D.cases[c][0].length + tail.length > fits ? D.cases[c][0].slice(0, Math.max(8, fits - tail.length - 1)) + "…" : D.cases[c][0];
-      chart.append(
-        mark("text", { class: "label", x: narrow ? 0 : left - 6, y: narrow ? middle - 13 : middle + 4, "text-anchor": narrow ? "start" : "end" }, start + tail, hint),
-        mark("line", { x1: x(min), x2: x(p95), y1: middle, y2: middle, stroke: ink, "stroke-width": 1.5 }),
-        mark("rect", { class: "mark", x: x(median - mad), width: Math.max(3, x(median + mad) - x(median - mad)), y: middle - 6, height: 12, rx: 2, fill: ink }, "", hint),
-        mark("circle", { class: "mark", cx: x(max), cy: middle, r: 2, fill: ink }, "", hint),
-        mark("circle", { cx: x(cold), cy: middle, r: 3, fill: "none", stroke: "var(--none)" }, "", `cold first call: ${number.format(cold)} ${unit}`),
-        mark("text", { x: width, y: middle + 4, "text-anchor": "end" }, `${short.format(median)} · ${number.format(Number((median / elements).toPrecision(3)))}/el`));
-    });
-    target.append(chart, key(kinds.map((k, i) => [colour(i), k || "all"])));
-    if (rows.length > shown.length) target.append(note(`${rows.length - shown.length} more in this group are in the store.`));
+    rows.sort((a, b) => a[3] - b[3] || (paramsOf(a[1]).align || []).join().localeCompare((paramsOf(b[1]).align || []).join(), [], { numeric: true }) || caseLabel(a[1]).localeCompare(caseLabel(b[1])));
+    const kinds = [...new Set(rows.map((t) => D.cases[t[1]][2]))].sort();
+    target.append(key(kinds.map((k, i) => [colour(i), k || "all"])));
+    const blocks = new Map();
+    for (const t of rows) {
+      const at = placementOf(t[1]).filter(Boolean).join(", ");
+      (blocks.get(at) || blocks.set(at, []).get(at)).push(t);
+    }
+    // Aligned buffers first and open, all the others a tap away; so is what makes a block long.
+    const open = (name) => !/misaligned|in place/.test(name) || blocks.size === 1;
+    for (const [name, block] of [...blocks].sort(([a], [b]) => open(b) - open(a) || a.localeCompare(b))) {
+      const draw = (part) => latencyChart(widthOf(target), part, kinds);
+      if (open(name)) {
+        target.append(el("h3", {}, name), draw(block.slice(0, 60)));
+        if (block.length > 60) target.append(el("details", {}, el("summary", {}, `${name ? `${name}: ` : ""}${block.length - 60} more`), draw(block.slice(60))));
+      } else target.append(el("details", {}, el("summary", {}, `${name}: ${counted(block.length, "timing")}`), draw(block)));
+    }
   });
+}
+function latencyChart(width, shown, kinds) {
+  const narrow = width < 600, left = narrow ? 4 : 300, right = 104, row = narrow ? 40 : 22, top = 20;
+  const low = Math.max(1, Math.min(...shown.map((t) => t[4]))) * 0.8, high = Math.max(2 * low, ...shown.map((t) => Math.max(t[8], t[10]) * 1.2));
+  const x = logScale(low, high, left + 6, width - right);
+  const chart = svg(width, top + row * shown.length + 4, "Latency boxes");
+  const ticks = logTicks(low, high);
+  for (const v of ticks.length > (narrow ? 4 : 9) ? ticks.filter((_, i) => i % 3 === 0) : ticks)
+    chart.append(mark("line", { class: "axis", x1: x(v), x2: x(v), y1: 16, y2: top + row * shown.length }), mark("text", { x: x(v), y: 11, "text-anchor": "middle" }, short.format(v)));
+  chart.append(mark("text", { x: width, y: 11, "text-anchor": "end" }, `${shown[0][2]}/call`));
+  shown.forEach(([, c, unit, elements, min, median, mad, p95, max, count, cold, v], i) => {
+    const middle = top + row * i + (narrow ? 27 : row / 2), ink = colour(kinds.indexOf(D.cases[c][2]));
+    const hint = `${caseLabel(c)} ${D.cases[c][3]}\nmin ${number.format(min)}, median ${number.format(median)}, MAD ${number.format(mad)}, p95 ${number.format(p95)}, max ${number.format(max)} ${unit}; ${count} samples; ${number.format(median / elements)} ${unit} an element`;
+    const fits = narrow ? Math.floor(width / 6.2) : 48;
+    const tail = (D.cases[c][2] ? ` [${D.cases[c][2]}]` : "") + (v === "pass" ? "" : v === "fail" ? " (output wrong)" : ` (${v})`);
+    const start = D.cases[c][0].length + tail.length > fits ? D.cases[c][0].slice(0, Math.max(8, fits - tail.length - 1)) + "…" : D.cases[c][0];
+    chart.append(
+      mark("text", { class: "label", x: narrow ? 0 : left - 6, y: narrow ? middle - 13 : middle + 4, "text-anchor": narrow ? "start" : "end" }, start + tail, hint),
+      mark("line", { x1: x(min), x2: x(p95), y1: middle, y2: middle, stroke: ink, "stroke-width": 1.5 }),
+      mark("rect", { class: "mark", x: x(median - mad), width: Math.max(3, x(median + mad) - x(median - mad)), y: middle - 6, height: 12, rx: 2, fill: ink }, "", hint),
+      mark("circle", { class: "mark", cx: x(max), cy: middle, r: 2, fill: ink }, "", hint),
+      mark("circle", { cx: x(cold), cy: middle, r: 3, fill: "none", stroke: "var(--none)" }, "", `cold first call: ${number.format(cold)} ${unit}`),
+      mark("text", { x: width, y: middle + 4, "text-anchor": "end" }, `${short.format(median)} · ${number.format(Number((median / elements).toPrecision(3)))}/el`));
+  });
+  return chart;
 }
 
 function ratio() {
+  if (D.unresolved) $("ratio").append(note(`${counted(D.unresolved, "pair")} not drawn: the clock does not resolve one of the times, so the ratio is 0 or unknown.`));
   if (!D.pairs.length) return void $("ratio").append(note("No pair of a native and a portable timing yet."));
   $("ratio").append(note("Ratio of medians with its 95 % bootstrap interval; below 1 is faster than portable. One line a placement and alignment."));
   drawn("ratio", (target) => {
-    target.className = "wide";
-    const width = columnWidth(target, 440), height = 220, left = 44;
+    const width = widthOf(target), height = width < 600 ? 240 : 300, left = 44;
     for (const board of new Set(D.pairs.map((p) => p[0]))) {
       const mine = D.pairs.filter((p) => p[0] === board), sizes = mine.map((p) => p[3]);
-      const low = Math.min(0.8, ...mine.map((p) => p[5])) * 0.9, high = Math.max(1.25, ...mine.map((p) => p[6])) * 1.1;
-      const x = logScale(Math.max(1, Math.min(...sizes)), Math.max(2, ...sizes), left + 8, width - 12), y = logScale(low, high, height - 22, 8);
+      // An interval may reach down to 0; it is drawn as far as the axis goes.
+      const low = Math.min(0.8, ...mine.map((p) => (p[5] > p[4] / 10 ? p[5] : p[4]))) * 0.9, high = Math.max(1.25, ...mine.map((p) => Math.min(p[6], p[4] * 10))) * 1.1;
+      const x = logScale(Math.max(1, Math.min(...sizes)), Math.max(2, ...sizes), left + 8, width - 12), scale = logScale(low, high, height - 22, 8);
+      const y = (v) => scale(Math.min(v, high));
       const chart = svg(width, height, `Ratio on ${D.boards[board].name}`);
       for (const v of logTicks(low, high)) chart.append(mark("line", { class: "axis", x1: left, x2: width, y1: y(v), y2: y(v) }), mark("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, number.format(v)));
       chart.append(mark("line", { class: "one", x1: left, x2: width, y1: y(1), y2: y(1) }));
@@ -339,58 +393,61 @@ function ratio() {
       for (const v of [...new Set(sizes)].sort((a, b) => a - b)) if (x(v) - last > 44) { last = x(v); chart.append(mark("text", { x: x(v), y: height - 5, "text-anchor": "middle" }, short.format(v))); }
       const lines = new Map();
       for (const p of mine) (lines.get(p[2]) || lines.set(p[2], []).get(p[2])).push(p);
-      const kinds = [...new Set(mine.map((p) => D.cases[p[1]][2]))];
+      const kindOf = (c) => [D.cases[c][2], ...placementOf(c)].filter(Boolean).join(", ");
+      const kinds = [...new Set(mine.map((p) => kindOf(p[1])))].sort();
+      // More kinds than colours: the further ones have hollow points.
+      const hollow = (i) => i % 12 > 5;
       for (const points of lines.values()) {
         points.sort((a, b) => a[3] - b[3]);
-        const ink = colour(kinds.indexOf(D.cases[points[0][1]][2]));
+        const kind = kinds.indexOf(kindOf(points[0][1])), ink = colour(kind);
         chart.append(mark("path", { d: points.map((p, i) => `${i ? "L" : "M"}${x(p[3]).toFixed(1)} ${y(p[4]).toFixed(1)}`).join(""), fill: "none", stroke: ink, "stroke-opacity": 0.55, "stroke-width": 1.3 }));
         for (const p of points) {
           chart.append(mark("line", { x1: x(p[3]), x2: x(p[3]), y1: y(p[5]), y2: y(p[6]), stroke: ink, "stroke-width": 1.5 }),
-            mark("circle", { class: "mark", cx: x(p[3]), cy: y(p[4]), r: 3, fill: ink }, "", `${caseLabel(p[1])} ${D.cases[p[1]][3]}\n${whole.format(p[3])} elements: ${p[4]} (${p[5]} to ${p[6]})`));
+            mark("circle", { class: "mark", cx: x(p[3]), cy: y(p[4]), r: 3, fill: hollow(kind) ? "var(--card)" : ink, stroke: ink }, "", `${caseLabel(p[1])} ${D.cases[p[1]][3]}\n${whole.format(p[3])} elements: ${p[4]} (${p[5]} to ${p[6]})`));
         }
       }
-      target.append(el("div", { class: "chart" }, el("h3", {}, D.boards[board].name, " ", el("span", { class: "badge" }, D.boards[board].virtual ? "virtual" : "board")), chart, key(kinds.map((k, i) => [colour(i), k]))));
+      target.append(el("div", { class: "chart" }, el("h3", {}, D.boards[board].name, " ", el("span", { class: "badge" }, D.boards[board].virtual ? "virtual" : "board")), chart, key(kinds.map((k, i) => [colour(i), k, hollow(i)]))));
     }
   });
 }
 
 function routes() {
   if (!D.routes.length) return $("routes").remove();
-  const size = (v) => (v === undefined ? "" : whole.format(v));
-  const rows = D.routes.map((r) => [r.model, r.route, r.board, verdict(r.verdict), whole.format(r.max_abs_diff), String(r.facts.lowered_text ?? r.facts.operators ?? ""), size(r.facts.pte_bytes), size(r.facts.planned_bytes),
-    r.median !== null ? `${number.format(r.median)} ${r.unit}` : r.facts.median_ticks === undefined ? "" : `${number.format(r.facts.median_ticks)} ${r.unit}`]);
+  const size = (v) => (v === undefined ? "" : whole.format(v)), figure = (v) => (v === undefined ? "" : number.format(v));
+  const rows = D.routes.map(({ model, route, board, verdict: v, max_abs_diff: most, facts, unit, timing }) => {
+    const timed = timing || { median: facts.median_ticks, operators: [] }, ratio = timed.ratio;
+    return [model, route, board, verdict(v), most === null ? "" : whole.format(most), String(facts.lowered_text ?? ""), size(facts.pte_bytes), size(facts.planned_bytes),
+      figure(timed.first), timed.median === undefined ? "" : `${figure(timed.median)} ${unit}`, figure(timed.mad),
+      ratio ? `${short.format(ratio[0])} (${short.format(ratio[1])}–${short.format(ratio[2])})` : "",
+      // Nearly all are ".out" variants: that says nothing.
+      timed.operators.map(([name, ticks]) => `${name.replace(/\.out$/, "")} ${short.format(ticks)}`).join(", ")];
+  });
   rows.sort((a, b) => a[0].localeCompare(b[0]) || a[2].localeCompare(b[2]) || a[1].localeCompare(b[1]));
-  $("routes").append(table([["model"], ["route"], ["board"], ["verdict"], ["max LSB", "n"], ["multiplies lowered", "l"], [".pte bytes", "n"], ["planned bytes", "n"], ["median", "n"]], rows));
+  $("routes").append(note("Times of one call, the operators' of a call that was profiled: the three that cost most, by name over all their instructions. To portable: ratio of the medians with its 95 % interval."));
+  $("routes").append(table([["model"], ["route"], ["board"], ["verdict"], ["max LSB", "n"], ["multiplies lowered", "l"], [".pte bytes", "n"], ["planned bytes", "n"], ["first call", "n"], ["median", "n"], ["MAD", "n"], ["to portable", "l"], ["most expensive operators", "l o"]], rows));
 }
 
-function lists() {
+function flags() {
   if (!D.flags.length) $("flags").remove();
   else $("flags").append(table([["board"], ["case", "t"], ["what to look at", "t"]], D.flags.map(([b, c, why]) => [boardLabel(D.boards[b]), caseLabel(c), why])));
+}
+function again() {
   if (!D.again.length) $("again").remove();
   else $("again").append(table([["board"], ["case", "t"], ["attempt", "n"], ["what happened", "t"]], D.again.map(([b, c, n, why]) => [boardLabel(D.boards[b]), caseLabel(c), n, why])));
 }
 
 function provenance() {
   const fact = (object) => Object.entries(object || {}).map(([k, v]) => `${k}: ${typeof v === "object" ? JSON.stringify(v) : v}`).join("\n");
-  $("provenance").append(table([["board"], ["target"], ["id"], ["firmware", "l"], ["run", "n"], ["port", "t"]],
-    D.boards.map((b) => [boardLabel(b), b.target, b.id, el("code", {}, b.firmware.slice(0, 12)), String(b.run), b.url])));
-  for (const b of D.boards) $("provenance").append(el("details", {}, el("summary", {}, `${boardLabel(b)}: chip and build configuration`), el("pre", {}, `firmware: ${b.firmware}\n${fact(b.about)}\n${fact(b.config.build)}\nclock: ${JSON.stringify(b.config.clock)}`)));
-  $("provenance").append(el("details", {}, el("summary", {}, "Host of the latest run"), el("pre", {}, fact(D.host))),
-    el("details", {}, el("summary", {}, `Latest ${D.runs.length} of ${whole.format(D.run_count)} runs`),
+  $("provenance").append(table([["board"], ["target"], ["id"], ["shown"], ["run", "n"], ["firmware", "l"], ["port", "t"]],
+    D.sources.map((s) => [boardLabel(D.boards[s.board]), D.boards[s.board].target, D.boards[s.board].id, s.what.join(", "), String(s.run), el("code", {}, s.firmware.slice(0, 12)), s.url])));
+  for (const n of D.nights) $("provenance").append(note(`Trends and the gate of ${n.board} in ${n.unit}: runs ${n.runs}`));
+  for (const s of D.sources) $("provenance").append(el("details", {}, el("summary", {}, `${boardLabel(D.boards[s.board])} in run ${s.run}: chip and build configuration`), el("pre", {}, `firmware: ${s.firmware}\n${fact(s.about)}\n${fact(s.config.build)}\nclock: ${JSON.stringify(s.config.clock)}`)));
+  for (const h of D.hosts) $("provenance").append(el("details", {}, el("summary", {}, `Host of run ${h.runs}`), el("pre", {}, fact(h.host))));
+  $("provenance").append(el("details", {}, el("summary", {}, `Latest ${D.runs.length} of ${whole.format(D.run_count)} runs`),
       table([["run", "n"], ["kind"], ["started"], ["seconds", "n"], ["verdict"], ["command", "t"]],
         D.runs.map(([id, kind, start, end, v, argv]) => [String(id), kind, when(start), end === null ? "" : (end - start).toFixed(1), v === null ? "cut short" : v, argv]))));
 }
 
-head();
-status();
-wrong();
-lsb();
-firstBad();
-gate();
-trend();
-latency();
-ratio();
-routes();
-lists();
-provenance();
+for (const [id, draw] of Object.entries({ tiles: head, status, wrong, lsb, "first-bad": firstBad, gate, trend, latency, ratio, routes, flags, again, provenance }))
+  guarded($(id), draw);
 document.documentElement.dataset.ready = "yes";

@@ -1,4 +1,4 @@
-"""The page's data from the boards' latest runs: verdicts, differences, routes, timings."""
+"""The page's data from the boards' latest runs: verdicts, differences, timings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from bench.store.page.numbering import Numbering
 from bench.store.records import Verdict
-from bench.store.results import Stored, Timing
+from bench.store.results import Stored, Timing, settled_timings
 from bench.store.statistics import summarize
 
-_WORST_FIRST: tuple[Verdict, ...] = ("fail", "error", "not-run", "pass")
+WORST_FIRST: tuple[Verdict, ...] = ("fail", "error", "not-run", "pass")
 
 
 def verdicts(rows: Iterable[Stored], numbering: Numbering) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def verdicts(rows: Iterable[Stored], numbering: Numbering) -> dict[str, Any]:
         result = row.result
         board, case = numbering.board(row.board), numbering.case(row)
         kind = result.variant or result.route or ""
-        worst = min(cells.get((board, case), "pass"), result.verdict, key=_WORST_FIRST.index)
+        worst = min(cells.get((board, case), "pass"), result.verdict, key=WORST_FIRST.index)
         cells[board, case] = worst
         totals[result.verdict] += 1
         histogram = histograms[board, kind, result.reference]
@@ -40,7 +40,7 @@ def verdicts(rows: Iterable[Stored], numbering: Numbering) -> dict[str, Any]:
                 [board, case, result.reference, result.verdict, text, *numbers, result.attempt]
             )
     return {
-        "cells": [[b, c, _WORST_FIRST.index(verdict)] for (b, c), verdict in cells.items()],
+        "cells": [[b, c, WORST_FIRST.index(verdict)] for (b, c), verdict in cells.items()],
         "totals": totals,
         "wrong": wrong,
         "histograms": [[*key, sorted(found.items())] for key, found in histograms.items()],
@@ -64,33 +64,23 @@ def repeated(rows: Iterable[Stored], numbering: Numbering) -> list[list[Any]]:
     ]
 
 
-def routes(rows: Iterable[Stored], timings: Iterable[Timing]) -> list[dict[str, Any]]:
-    """One row a board, model and route: verdict, largest difference, sizes, median time."""
-    table: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for row in rows:
-        result = row.result
-        if result.level != "program" or not result.model:
-            continue
-        line = table.setdefault(
-            (row.board.label, result.model, result.route or ""),
-            {"verdict": "pass", "max_abs_diff": 0, "facts": {}, "median": None, "unit": ""},
-        )
-        line["verdict"] = min(line["verdict"], result.verdict, key=_WORST_FIRST.index)
-        line["max_abs_diff"] = max(line["max_abs_diff"], result.max_abs_diff)
-        line["facts"] |= {
-            k: v for k, v in result.counters.items() if isinstance(v, int | float | str)
-        }
-        line["unit"] = str((row.board.hello.get("clock") or {}).get("unit", "ticks"))
-    for timing in timings:
-        timed = timing.result
-        key = (timing.board.label, timed.model or "", timed.route or "")
-        if key in table and len(timed.samples):
-            table[key]["median"] = summarize(timed.samples, timed.overhead_ticks).median
-            table[key]["unit"] = timed.unit
-    return [
-        {"board": board, "model": model, "route": route, **line}
-        for (board, model, route), line in table.items()
-    ]
+def timed_verdicts(timings: Iterable[Timing], numbering: Numbering) -> dict[str, Any]:
+    """How many timings there are, and those whose own output was not right."""
+    settled = settled_timings(timings)
+    return {
+        "timed": len(settled),
+        "wrong_timings": [
+            [
+                numbering.board(timing.board),
+                numbering.case(timing),
+                timing.result.verdict,
+                timing.result.detail or "the output of the timed calls was not right",
+                timing.result.attempt,
+            ]
+            for timing in settled
+            if timing.result.verdict != "pass"
+        ],
+    }
 
 
 def timing_row(timing: Timing, numbering: Numbering) -> list[Any]:
