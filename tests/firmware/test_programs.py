@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 
@@ -47,7 +48,9 @@ def link(host_build: HostBuild) -> Iterator[Link]:
 def error_on_runner(link: Link, program: bytes, method: str = "forward") -> int:
     with pytest.raises(DeviceRefused) as caught:
         load_on_runner(link, program, method)
-    return int(caught.value.text.rpartition(" ")[2])
+    named = re.search(r"error (\d+) \(Error::\w+\)$", caught.value.text)
+    assert named is not None, caught.value.text
+    return int(named[1])
 
 
 def test_both_are_registered() -> None:
