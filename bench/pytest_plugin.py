@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(
         if hasattr(config, "workerinput"):
             _stop(session, error, _USAGE)
         raise pytest.UsageError(str(error)) from error
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    workers = _workers()
     if workers < len(ports):
         config.issue_config_time_warning(
             BenchWarning(
@@ -87,6 +87,11 @@ def pytest_collection_modifyitems(
         config.option.count = len(ports)
 
 
+def _workers() -> int:
+    """Return how many processes share the boards."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+
 def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
     """Return where the boards are: as told, or as many as ``--count`` says of those found."""
     from bench.lab.find import find_port
@@ -98,7 +103,7 @@ def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
         ports = found[:count]
     else:
         ports = find_port(kind, config.getoption("port")).split("|")
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    workers = _workers()
     if workers > len(ports):
         raise BenchError(
             f"{workers} workers, but boards at {', '.join(ports)} only: give -n {len(ports)}, or "

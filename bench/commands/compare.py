@@ -62,7 +62,8 @@ def _print(entries: Sequence[Entry], run: int) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from bench.store.history import count_statuses, gate_verdict
+    from bench.commands.tables import gate_counts
+    from bench.store.history import gate_verdict
 
     console = Console()
     table = Table(title=f"Run {run} against the nights before", title_justify="left")
@@ -93,10 +94,4 @@ def _print(entries: Sequence[Entry], run: int) -> None:
     for reason in sorted(reasons):
         found = sum(e.judgement.reason == reason for e in entries)
         console.print(f"[yellow]not judged[/]: {found} timings: {reason}", highlight=False)
-    counts = count_statuses(entries)
-    console.print(
-        f"{gate_verdict(entries)}: {counts.get('regression', 0)} slower, "
-        f"{counts.get('improved', 0)} faster, {counts.get('ok', 0)} unchanged, "
-        f"{counts.get('not-judged', 0)} not judged, {counts.get('drift', 0)} drifting",
-        highlight=False,
-    )
+    console.print(f"{gate_verdict(entries)}: {gate_counts(entries)}", highlight=False)

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.commands.tables import MOST_LINES, STYLE, table, wide_console
+from bench.commands.tables import STYLE, print_lines, table, wide_console
+from bench.store.records import operator_name
 from bench.store.statistics import Ratio, Summary, summarize
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _by_operator(result: LatencyResult) -> dict[str, tuple[int, int]]:
     """Return how often each operator is in a program, and the ticks of all of these."""
     sums: dict[str, tuple[int, int]] = {}
     for key, ticks in result.operators.items():
-        name = key.split(" ", 1)[1].split("::")[-1].split(".")[0]
+        name = operator_name(key).split("::")[-1].split(".")[0]
         count, total = sums.get(name, (0, 0))
         sums[name] = count + 1, total + ticks
     return sums
@@ -145,7 +146,7 @@ def _print_rest(console: Console, report: LatencyReport) -> None:
             missing[r.detail] = missing.get(r.detail, 0) + 1
     for why, count in missing.items():
         console.print(f"[yellow]not-run[/] {count} cases: {escape(why)}", soft_wrap=True)
-    _print_lines(
+    print_lines(
         console,
         [
             f"[{STYLE[r.verdict]}]{r.verdict}[/] {escape(r.name)} {r.variant or r.route or ''}: "
@@ -154,7 +155,7 @@ def _print_rest(console: Console, report: LatencyReport) -> None:
             if r.verdict in ("fail", "error")
         ],
     )
-    _print_lines(
+    print_lines(
         console,
         [
             f"[yellow]look at[/] {escape(f.timing.result.name)} "
@@ -195,13 +196,6 @@ def _print_beside(console: Console, beside: SideBySide) -> None:
             f"median of {beside.judged} cases: {word}",
             highlight=False,
         )
-
-
-def _print_lines(console: Console, lines: Sequence[str]) -> None:
-    for line in lines[:MOST_LINES]:
-        console.print(line, soft_wrap=True, highlight=False)
-    if len(lines) > MOST_LINES:
-        console.print(f"... and {len(lines) - MOST_LINES} more, all in the store")
 
 
 def _summary(result: LatencyResult) -> Summary | None:

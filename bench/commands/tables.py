@@ -10,9 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bench.store.history import count_statuses
+
 if TYPE_CHECKING:
     from bench.runs.run import Run
     from bench.store import CaseResult
+    from bench.store.history import Entry
 
 # Groups with many small cases get one row; each of these cases still has its own verdict.
 _ONE_ROW_A_CASE = "all-pairs"
@@ -48,6 +51,24 @@ def print_run(run: Run) -> None:
         highlight=False,
     )
     console.print(f"kept in {run.store.path}", highlight=False, soft_wrap=True)
+
+
+def gate_counts(entries: Sequence[Entry]) -> str:
+    """Return how many timings the gate found slower, faster and so on, for people."""
+    counts = count_statuses(entries)
+    return (
+        f"{counts.get('regression', 0)} slower, {counts.get('improved', 0)} faster, "
+        f"{counts.get('ok', 0)} unchanged, {counts.get('not-judged', 0)} not judged, "
+        f"{counts.get('drift', 0)} drifting"
+    )
+
+
+def print_lines(console: Console, lines: Sequence[str], rest: str = "all in the store") -> None:
+    """Print the first lines, each as one, and how many more there are."""
+    for line in lines[:MOST_LINES]:
+        console.print(line, soft_wrap=True, highlight=False)
+    if len(lines) > MOST_LINES:
+        console.print(f"... and {len(lines) - MOST_LINES} more, {rest}")
 
 
 def describe(result: CaseResult) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,19 @@ from bench.lab.build import HostBuild
 from bench.lab.host import HostBoard
 from bench.lab.locks import BoardLock
 from bench.lab.serial_board import SerialBoard
+from bench.lab.toml_list import TomlList
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_KEYS = ("name", "target", "port")
-_NEEDED = ("name", "target")
 EXAMPLE = 'write [[board]] with name = "s3-1", target = "esp32s3", port = "/dev/ttyACM0"'
 """How to write one, for messages."""
+
+_INVENTORY = TomlList(
+    what="the inventory",
+    key="board",
+    one="a board",
+    keys=("name", "target", "port"),
+    needed=("name", "target"),
+    example=EXAMPLE,
+)
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,7 @@ def read_inventory(path: Path) -> list[LabBoard]:
     Raises:
         BenchError: The file cannot be read, or an entry is not a board; one line that says which.
     """
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BenchError(f"cannot read the inventory {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path}: not TOML: {error}; {EXAMPLE}") from error
-    if unknown := ", ".join(key for key in entries if key != "board"):
-        raise BenchError(f"{path}: unknown: {unknown}; {EXAMPLE}")
-    boards = entries.get("board", [])
-    if not isinstance(boards, list) or not all(isinstance(board, dict) for board in boards):
-        raise BenchError(f"{path}: [board] must be a list: write [[board]] above each board")
+    boards = _INVENTORY.read(path)
     if not boards:
         raise BenchError(f"{path}: no boards: {EXAMPLE}")
     found = [_board(entry, f"{path}: board {i}") for i, entry in enumerate(boards, 1)]
@@ -110,16 +102,7 @@ def parse_boards(texts: Sequence[str], target: str) -> list[LabBoard]:
 def _board(entry: dict[str, Any], where: str) -> LabBoard:
     if isinstance(name := entry.get("name"), str):
         where = f"{where} ({name!r})"
-    if unknown := [key for key in entry if key not in _KEYS]:
-        raise BenchError(
-            f"{where}: unknown {', '.join(map(repr, unknown))}; a board has {', '.join(_KEYS)}"
-        )
-    for key in _NEEDED:
-        if key not in entry:
-            raise BenchError(f"{where}: no {key!r}; {EXAMPLE}")
-    for key, value in entry.items():
-        if not isinstance(value, str) or not value.strip():
-            raise BenchError(f"{where}: {key} = {value!r} must be a text in quotes")
+    _INVENTORY.check(entry, where)
     try:
         kind = board_type(entry["target"])
     except BenchError as error:

@@ -10,8 +10,8 @@ from bench.cases.kernel import KernelCase
 from bench.cases.program import ProgramCase
 from bench.errors import BenchError
 from bench.link import Counters, DeviceRefused, Link, LinkError
+from bench.runs.cannot_run import CannotRun, need_programs
 from bench.runs.kernels import VariantLost, run_kernel_case
-from bench.runs.memory import DoesNotFit
 from bench.runs.programs import run_program_case
 from bench.runs.session import BoardLost, BoardSession
 from bench.runs.symptoms import Symptom
@@ -34,7 +34,12 @@ class Job(Protocol[Result]):
         ...
 
     def run(self, link: Link, attempt: int) -> list[Result]:
-        """Run it; LinkError if the board went away or refused."""
+        """Run it.
+
+        Raises:
+            LinkError: The board went away or refused.
+            CannotRun: This board cannot run it.
+        """
         ...
 
     def failed(self, why: str, attempt: int) -> Result:
@@ -60,11 +65,8 @@ class KernelJob:
         return self.case.name
 
     def run(self, link: Link, attempt: int) -> list[CaseResult]:
-        """Run it; a board without the memory it wants cannot, and its result says so."""
-        try:
-            return run_kernel_case(link, self.case, attempt, self.shrunk)
-        except DoesNotFit as error:
-            return [replace(self.failed(str(error), attempt), verdict="not-run")]
+        """Run it; a board without the memory it wants cannot."""
+        return run_kernel_case(link, self.case, attempt, self.shrunk)
 
     def failed(self, why: str, attempt: int) -> CaseResult:
         """Return the result of an attempt that ended without outputs."""
@@ -91,10 +93,8 @@ class ProgramJob:
         return self.case.name
 
     def run(self, link: Link, attempt: int) -> list[CaseResult]:
-        """Run it; a board without a runtime cannot, and its result says so."""
-        if link.hello.programs is None:
-            why = "the firmware was built without ExecuTorch and runs no programs"
-            return [replace(self.failed(why, attempt), verdict="not-run")]
+        """Run it; a board without a runtime cannot."""
+        need_programs(link.hello)
         return run_program_case(link, self.case, attempt)
 
     def failed(self, why: str, attempt: int) -> CaseResult:
@@ -155,7 +155,10 @@ def run_job(session: BoardSession, job: Job[Result]) -> Iterator[Result]:
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             before = session.link.counters()
-            results = job.run(session.link, attempt)
+            try:
+                results = job.run(session.link, attempt)
+            except CannotRun as error:
+                results = [replace(job.failed(str(error), attempt), verdict="not-run")]
             line = _line_counters(before, session.link.counters())
         except DeviceRefused as error:
             # The board is well and said why; asking again would change nothing.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from bench.cases.kernel import KernelCase
 from bench.link import DeviceRefused, KernelReply, KernelRequest, Link, LinkError, Memory, Place
 from bench.numerics import compare, multiply_int8
-from bench.runs.effort import VISITS, Effort, seconds_of
+from bench.numerics.multiply import Int8Array
+from bench.runs.effort import PROBES, VISITS, Effort, probed_seconds, take_turns
 from bench.runs.kernels import (
     OPERATOR,
     PORTABLE,
@@ -28,8 +30,6 @@ from bench.store import LatencyResult
 GROUP = "latency"
 """Group of all kernel timings; the verdicts on the same cases have another."""
 
-# Calls that tell how long one takes.
-_PROBES = 3
 # Seconds beyond three times what a visit should take, before the board counts as lost.
 _PATIENCE = 5.0
 
@@ -42,34 +42,47 @@ class Contender:
     variant: str
 
 
-class _Stand:
-    """A contender with its tensors laid out and its expected output."""
+class _Ground:
+    """A case laid out on one board, for all contenders there."""
 
-    def __init__(self, case: KernelCase, contender: Contender, effort: Effort) -> None:
+    def __init__(self, case: KernelCase, link: Link, effort: Effort) -> None:
+        self._parameters = case.parameters
+        self.layout = lay_out(case, link.hello.memories)
+        if self.layout.block < case.size:
+            raise DoesNotFit(f"{case.name} is timed in one piece, and that does not fit")
+        self.samples_at = _room_for(effort.most, self.layout, link.hello.memories)
+        self._x, self._y = inputs_of(link, case, self.layout)
+        self.x, self.y = self._x.tobytes(), self._y.tobytes()
+
+    @functools.cached_property
+    def portable(self) -> Int8Array:
+        """What the portable variant is to compute."""
+        return self._parameters.portable(self._x, self._y)
+
+    @functools.cached_property
+    def integer(self) -> Int8Array:
+        """What any other one is to compute."""
+        return multiply_int8(self._x, self._y, self._parameters.integer)
+
+
+class _Stand:
+    """A contender on its ground, with what was seen of it."""
+
+    def __init__(
+        self, case: KernelCase, contender: Contender, ground: _Ground, effort: Effort
+    ) -> None:
         self._case = case
         self._link = contender.link
         self._variant = contender.variant
-        hello = self._link.hello
-        self._layout = lay_out(case, hello.memories)
-        if self._layout.block < case.size:
-            raise DoesNotFit(f"{case.name} is timed in one piece, and that does not fit")
-        self._samples_at = _room_for(effort.most, self._layout, hello.memories)
-        self._inputs = inputs_of(self._link, case, self._layout)
-        p = case.parameters
-        self._expected = (
-            p.portable(*self._inputs)
-            if self._variant == PORTABLE
-            else multiply_int8(*self._inputs, p.integer)
-        )
+        self._ground = ground
+        self._expected = ground.portable if self._variant == PORTABLE else ground.integer
         self._samples: list[int] = []
         self._faults: list[str] = []
         self._device_ticks = 0
-        probe, samples, seconds = self._call(0, _PROBES, 0.0)
-        self._first = probe
-        # Reading the clock takes its time as well, most of it for the smallest cases.
-        call = seconds_of(max(*samples[1:], probe.overhead_ticks), hello)
-        # Without a clock that tells time, the host's own is a bound from above.
-        self._call_seconds = seconds / (1 + _PROBES) if call is None else call
+        self._first, samples, seconds = self._call(0, PROBES, 0.0)
+        self._call_seconds = probed_seconds(
+            samples, self._first.overhead_ticks, self._link.hello, seconds
+        )
         self._warmup, self._count = effort.plan(self._call_seconds)
 
     def visit(self) -> None:
@@ -109,14 +122,14 @@ class _Stand:
         self, warmup: int, samples: int, expected_seconds: float
     ) -> tuple[KernelReply, list[int], float]:
         """Run it on fresh inputs; return the reply, the samples and the host's seconds for it."""
-        layout, link = self._layout, self._link
-        x, y = (a.tobytes() for a in self._inputs)
-        send(link, layout.x, x)
-        send(link, layout.y, y)
+        ground, link = self._ground, self._link
+        layout = ground.layout
+        send(link, layout.x, ground.x)
+        send(link, layout.y, ground.y)
         refill = None
         if self._case.in_place is not None:
             refill = layout.spare
-            send(link, refill, x if self._case.in_place == "x" else y)
+            send(link, refill, ground.x if self._case.in_place == "x" else ground.y)
         request = KernelRequest(
             variant=self._variant,
             x=layout.x,
@@ -126,7 +139,7 @@ class _Stand:
             params=wire_parameters(self._case.parameters),
             warmup=warmup,
             samples=samples,
-            sample_place=self._samples_at,
+            sample_place=ground.samples_at,
             refill=refill,
         )
         started = time.monotonic()
@@ -141,16 +154,17 @@ class _Stand:
         seconds = time.monotonic() - started
         self._device_ticks += reply.all_ticks
         self._judge(reply)
-        raw = link.read(self._samples_at.memory, self._samples_at.offset, 4 * samples)
+        raw = link.read(ground.samples_at.memory, ground.samples_at.offset, 4 * samples)
         return reply, np.frombuffer(raw, "<u4").tolist(), seconds
 
     def _judge(self, reply: KernelReply) -> None:
         """Check the output of the last timed call, which started from a poisoned or fresh one."""
         if reply.variant != self._variant:
             self._faults.append(f"asked for {self._variant}, the board ran {reply.variant}")
-        if holds(self._link, self._layout.out, self._expected.tobytes()):
+        out = self._ground.layout.out
+        if holds(self._link, out, self._expected.tobytes()):
             return
-        raw = self._link.read(self._layout.out.memory, self._layout.out.offset, self._case.size)
+        raw = self._link.read(out.memory, out.offset, self._case.size)
         found = compare(self._expected, np.frombuffer(raw, np.int8))
         if not found.ok:
             self._faults.append(
@@ -162,11 +176,10 @@ class _Stand:
 def time_kernel(
     case: KernelCase, contenders: Sequence[Contender], effort: Effort, attempt: int = 1
 ) -> list[LatencyResult]:
-    """Time a case with each contender: first to last, then last to first (ABBA).
+    """Time a case with each contender, in turns.
 
-    A drift of the clock or of the board's temperature so falls on all of them alike. Each visit
-    warms up, takes raw samples and checks the output of its last call, before which the device made
-    the output unlike any result.
+    Each visit warms up, takes raw samples and checks the output of its last call, before which the
+    device made the output unlike any result.
 
     Returns:
         A timing for each contender, in their order.
@@ -176,10 +189,9 @@ def time_kernel(
         VariantLost: A board went away.
         DeviceRefused: A board refused a request.
     """
-    stands = [_Stand(case, contender, effort) for contender in contenders]
-    # VISITS of them: there and back.
-    for stand in (*stands, *reversed(stands)):
-        stand.visit()
+    grounds = {link: _Ground(case, link, effort) for link in {c.link: None for c in contenders}}
+    stands = [_Stand(case, c, grounds[c.link], effort) for c in contenders]
+    take_turns(stands)
     return [stand.result(attempt) for stand in stands]
 
 
@@ -228,18 +240,14 @@ class KernelLatency:
         return self.case.name
 
     def run(self, link: Link, attempt: int) -> list[LatencyResult]:
-        """Time it; a board without the memory it wants cannot, and its result says so."""
-        native, *others = link.hello.kernels[OPERATOR]
-        contenders = [Contender(link, variant) for variant in (native, *others)]
+        """Time it; a board without the memory it wants cannot."""
+        contenders = [Contender(link, variant) for variant in link.hello.kernels[OPERATOR]]
         if self.rival is not None:
-            contenders.insert(1, Contender(self.rival.link(), native))
-        try:
-            timings = time_kernel(self.case, contenders, self.effort, attempt)
-            if self.rival is not None:
-                self.rival.keep(timings.pop(1))
-            return timings
-        except DoesNotFit as error:
-            return [replace(self.failed(str(error), attempt), verdict="not-run")]
+            contenders.insert(1, Contender(self.rival.link(), contenders[0].variant))
+        timings = time_kernel(self.case, contenders, self.effort, attempt)
+        if self.rival is not None:
+            self.rival.keep(timings.pop(1))
+        return timings
 
     def failed(self, why: str, attempt: int) -> LatencyResult:
         """Return the result of an attempt that ended without a timing."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.runs.effort import device_seconds
+from bench.runs.effort import device_seconds, overhead
 from bench.runs.run import Run
 from bench.runs.side_by_side import SideBySide, compare_builds
 from bench.store.document import flag_document, pair_document, timing_document
@@ -39,7 +39,7 @@ class LatencyReport:
     @property
     def overhead(self) -> float | None:
         """What the bench took beyond the boards' time, as a share of that."""
-        return self.seconds / self.device_seconds - 1 if self.device_seconds else None
+        return overhead(self.seconds, self.device_seconds)
 
     def to_json(self) -> dict[str, Any]:
         """Return one object with every figure; raw samples are in the store."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.cases.kernel import KernelCase
-from bench.errors import BenchError
 from bench.link import Memory, Place
+from bench.runs.cannot_run import CannotRun
 
 GUARD = 64
 """Bytes before and after the output that a kernel must leave alone."""
@@ -15,7 +15,7 @@ GUARD = 64
 _BOUNDARY = 64
 
 
-class DoesNotFit(BenchError):
+class DoesNotFit(CannotRun):
     """A case needs memory that this board does not have."""
 
 

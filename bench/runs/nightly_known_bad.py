@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from bench.errors import BenchError
+from bench.lab.toml_list import TomlList
 from bench.store import CaseResult, LatencyResult
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_KEYS = ("board", "case", "variant", "reason")
-_NEEDED = ("case", "reason")
-_EXAMPLE = (
-    'write [[known-bad]] with case = "align/out+*", variant = "espnn-raw", reason = "why", '
-    'and board = "s3-1" if it is one board\'s alone'
+_LIST = TomlList(
+    what="the known-bad list",
+    key="known-bad",
+    one="an entry",
+    keys=("board", "case", "variant", "reason"),
+    needed=("case", "reason"),
+    example='write [[known-bad]] with case = "align/out+*", variant = "espnn-raw", '
+    'reason = "why", and board = "s3-1" if it is one board\'s alone',
 )
 
 
@@ -104,18 +101,7 @@ def read_known_bad(path: Path) -> list[KnownBad]:
     Raises:
         BenchError: The file cannot be read, or an entry is wrong; one line that says which.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BenchError(f"cannot read the known-bad list {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path}: not TOML: {error}; {_EXAMPLE}") from error
-    if unknown := ", ".join(key for key in document if key != "known-bad"):
-        raise BenchError(f"{path}: unknown: {unknown}; {_EXAMPLE}")
-    entries = document.get("known-bad", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise BenchError(f"{path}: write [[known-bad]] above each entry")
-    return [_entry(entry, f"{path}: entry {i}") for i, entry in enumerate(entries, 1)]
+    return [_entry(entry, f"{path}: entry {i}") for i, entry in enumerate(_LIST.read(path), 1)]
 
 
 def match(
@@ -147,14 +133,5 @@ def match(
 
 
 def _entry(entry: dict[str, Any], where: str) -> KnownBad:
-    if unknown := [key for key in entry if key not in _KEYS]:
-        raise BenchError(
-            f"{where}: unknown {', '.join(map(repr, unknown))}; an entry has {', '.join(_KEYS)}"
-        )
-    for key in _NEEDED:
-        if key not in entry:
-            raise BenchError(f"{where}: no {key!r}; {_EXAMPLE}")
-    for key, value in entry.items():
-        if not isinstance(value, str) or not value.strip():
-            raise BenchError(f"{where}: {key} = {value!r} must be a text in quotes")
+    _LIST.check(entry, where)
     return KnownBad(**entry)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bench.cases.program import ProgramCase
 from bench.link import ExecuteReply, Link
-from bench.runs.effort import VISITS, Effort, seconds_of
+from bench.runs.cannot_run import need_programs
+from bench.runs.effort import PROBES, VISITS, Effort, probed_seconds, take_turns
 from bench.runs.programs import LoadedProgram, judge
 from bench.store import LatencyResult
 
-# Executions that tell how long one takes, and those an operator's time is the median of.
-_PROBES = 3
+# Executions that an operator's time is the median of.
 _TRACED = 20
 
 ReadTrace = Callable[[bytes], Mapping[str, int]]
@@ -39,10 +39,8 @@ class ProgramLatency:
         return self.cases[0].model
 
     def run(self, link: Link, attempt: int) -> list[LatencyResult]:
-        """Time it; a board without a runtime cannot, and its result says so."""
-        if link.hello.programs is None:
-            why = "the firmware was built without ExecuTorch and runs no programs"
-            return [replace(self.failed(why, attempt), verdict="not-run")]
+        """Time it; a board without a runtime cannot."""
+        need_programs(link.hello)
         return time_programs(link, self.cases, self.effort, self.read_trace, attempt)
 
     def failed(self, why: str, attempt: int) -> LatencyResult:
@@ -73,10 +71,10 @@ class _Stand:
         self._faults: list[str] = []
         self._device_ticks = 0
         started = time.monotonic()
-        self._first, samples = self._call(0, _PROBES)
+        self._first, samples = self._call(0, PROBES)
         seconds = time.monotonic() - started
-        call = seconds_of(max(*samples[1:], self._first.overhead_ticks), link.hello)
-        self._warmup, self._count = effort.plan(seconds / (1 + _PROBES) if call is None else call)
+        call = probed_seconds(samples, self._first.overhead_ticks, link.hello, seconds)
+        self._warmup, self._count = effort.plan(call)
 
     def visit(self) -> None:
         """Take samples; note what is wrong with the outputs of the last of them."""
@@ -154,7 +152,5 @@ def time_programs(
         BenchError: A program does not fit the board's memory.
     """
     stands = [_Stand(link, case, effort) for case in cases]
-    # VISITS of them: there and back.
-    for stand in (*stands, *reversed(stands)):
-        stand.visit()
+    take_turns(stands)
     return [stand.result(attempt, read_trace) for stand in stands]

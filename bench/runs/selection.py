@@ -12,7 +12,6 @@ from bench.cases.models import list_models, program_cases
 from bench.cases.program import ROUTES, ProgramCase
 from bench.cases.runtime import Runtime
 from bench.errors import BenchError
-from bench.runs.effort import Effort
 from bench.runs.jobs import BrokenModel, Job, KernelJob, ProgramJob
 from bench.runs.latency import KernelLatency, Rival
 from bench.runs.program_latency import ProgramLatency
@@ -51,7 +50,6 @@ class Selection:
             placements: Memories of the board's type.
             rival: Another board whose native kernel is timed in turn with this one's.
         """
-        effort = Effort()
         models: dict[str, list[ProgramCase]] = {}
         for case in self.programs:
             models.setdefault(case.model, []).append(case)
@@ -60,10 +58,10 @@ class Selection:
             # Before any board is started: these tools take seconds to import.
             from bench.cases.trace import operator_ticks
 
-            timed = [ProgramLatency(cases, operator_ticks, effort) for cases in models.values()]
+            timed = [ProgramLatency(cases, operator_ticks) for cases in models.values()]
         return [
             *(
-                KernelLatency(case, effort, rival)
+                KernelLatency(case, rival=rival)
                 for case in self.kernels
                 if case.group == GRID and case.placement in placements
             ),

@@ -99,7 +99,8 @@ class LatencyResult:
         first_ticks: The cold first call, overhead included, not among `samples`.
         overhead_ticks: An empty call; subtracted in every figure.
         verdict: Whether the OUTPUT of the timed run was right; a wrong one has no valid timing.
-        operators: Ticks of one call of each operator in a program, where the target tells.
+        operators: Ticks of one call of each operator in a program, where the target tells; keys
+            are "<number of the instruction> <name>", or a name alone.
     """
 
     name: str
@@ -120,3 +121,9 @@ class LatencyResult:
     params: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, Any] = field(default_factory=dict)
     operators: Mapping[str, int] = field(default_factory=dict)
+
+
+def operator_name(key: str) -> str:
+    """Return the name in a key of `LatencyResult.operators`."""
+    number, _, name = key.partition(" ")
+    return name if name and number.isdigit() else key

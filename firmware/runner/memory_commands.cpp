@@ -65,6 +65,14 @@ void Runner::crc() {
   }
 }
 
+void Runner::refuse_range(Status status, const char* what, const char* why, const char* memory) {
+  char buffer[96];
+  Text text(buffer, sizeof buffer - 1);
+  text.add(what).add(why).add(memory);
+  buffer[text.size()] = '\0';
+  refuse(status, buffer);
+}
+
 uint8_t* Runner::locate(uint8_t memory, uint32_t offset, uint32_t size, const char* what) {
   const uint8_t* place = locate_readable(memory, offset, size, what);
   if (place == nullptr) {
@@ -73,11 +81,7 @@ uint8_t* Runner::locate(uint8_t memory, uint32_t offset, uint32_t size, const ch
   size_t count = 0;
   const Memory& found = port_.memories(&count)[memory];
   if (found.read_only) {
-    char buffer[96];
-    Text text(buffer, sizeof buffer - 1);
-    text.add(what).add(" would be written to the read-only memory ").add(found.name);
-    buffer[text.size()] = '\0';
-    refuse(Status::kReadOnly, buffer);
+    refuse_range(Status::kReadOnly, what, " would be written to the read-only memory ", found.name);
     return nullptr;
   }
   return found.base + offset;
@@ -87,9 +91,9 @@ const uint8_t* Runner::locate_readable(uint8_t memory, uint32_t offset, uint32_t
                                        const char* what) {
   size_t count = 0;
   const Memory* memories = port_.memories(&count);
-  char buffer[96];
-  Text text(buffer, sizeof buffer - 1);
   if (memory >= count) {
+    char buffer[96];
+    Text text(buffer, sizeof buffer - 1);
     text.add(what).add(": no memory number ").add_number(memory);
     buffer[text.size()] = '\0';
     refuse(Status::kNoSuchMemory, buffer);
@@ -97,9 +101,7 @@ const uint8_t* Runner::locate_readable(uint8_t memory, uint32_t offset, uint32_t
   }
   const uint32_t end = memories[memory].size;
   if (offset > end || size > end - offset) {
-    text.add(what).add(" is outside memory ").add(memories[memory].name);
-    buffer[text.size()] = '\0';
-    refuse(Status::kOutOfBounds, buffer);
+    refuse_range(Status::kOutOfBounds, what, " is outside memory ", memories[memory].name);
     return nullptr;
   }
   return memories[memory].base + offset;

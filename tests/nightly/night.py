@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import bench_process
 
 from bench.lab.build import build_host
 
@@ -20,30 +20,12 @@ MUTANTS = Path(__file__).parent.parent / "mutants"
 FEW_CASES = ("--case", "size/7/*")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    status: int
-    stdout: str
-    stderr: str
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The one JSON object on standard output."""
-        return json.loads(self.stdout)
-
+class Outcome(bench_process.Outcome):
     def boards(self) -> dict[str, dict[str, Any]]:
         return {board["name"]: board for board in self.report["boards"]}
 
     def problems(self) -> set[tuple[str, str]]:
         return {(problem["board"], problem["kind"]) for problem in self.report["problems"]}
-
-    def refusal(self) -> str:
-        """The one line that a user sees of a usage or environment error."""
-        assert self.status == 2, (self.status, self.stdout, self.stderr)
-        assert "Traceback" not in self.stdout + self.stderr
-        errors = [line for line in self.stderr.splitlines() if line.startswith("bench: error:")]
-        assert len(errors) == 1, self.stderr
-        return errors[0]
 
 
 def nightly(results: Path, *arguments: str | Path) -> Outcome:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+from bench_process import alive, children, on_a_small_disk, until
 from night import KERNELS, served
 
 from bench.lab.locks import BoardLock
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Wait for a condition, with patience for a busy machine."""
-    for _ in range(600):
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def query(folder: Path, sql: str) -> list[tuple[object, ...]]:
@@ -37,26 +27,12 @@ def attempts(folder: Path) -> int:
     return sum(int(str(row[0])) for row in query(folder, "select count(*) from attempts"))
 
 
-def children(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *children(child)]
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "zombie" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
 def test_interrupt_ends_all_workers(tmp_path: Path) -> None:
     with served(KERNELS / "hangs.cpp") as hangs:
         command = [
             *(sys.executable, "-m", "bench", "nightly", "--results", str(tmp_path)),
-            *("--board", f"hangs={hangs}", "--board", "works=host", "--case", "size/*"),
+            *("--board", f"hangs={hangs}", "--board", "works=host"),
+            *("--case", "size/*", "--case", "grid/*"),  # most of a minute, if nobody interrupts
         ]
         process = subprocess.Popen(
             command,
@@ -101,24 +77,8 @@ def test_interrupt_ends_all_workers(tmp_path: Path) -> None:
 
 
 def test_full_disk_ends_the_night_in_one_line(tmp_path: Path) -> None:
-    limit = 300_000  # bytes a file may have; the store outgrows it in the middle of the night
-
-    def small_disk() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "bench", "nightly", "--results", str(tmp_path)),
-            *("--board", "a=host", "--board", "b=host", "--case", "size/*"),
-        ],
-        capture_output=True,
-        text=True,
-        preexec_fn=small_disk,
-        check=False,
-    )
-    assert done.returncode == 2, done.stdout
-    assert "Traceback" not in done.stderr
-    errors = [line for line in done.stderr.splitlines() if line.startswith("bench: error:")]
-    assert len(errors) == 1 and str(tmp_path) in errors[0]
+    # The store outgrows the disk in the middle of the night.
+    boards = ("--board", "a=host", "--board", "b=host")
+    done = on_a_small_disk("nightly", "--results", tmp_path, *boards, "--case", "size/*")
+    assert str(tmp_path) in done.refusal()
     assert attempts(tmp_path) > 0

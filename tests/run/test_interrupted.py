@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench_process import alive, children, on_a_small_disk, until
 
 # A line so slow that the run takes minutes.
 SLOW_RUN = ("run", "--case", "all-pairs/*", "--case", "size/*", "--faults", "baud=460800")
@@ -29,30 +28,6 @@ def verdicts(folder: Path) -> list[str]:
     with sqlite3.connect(folder / "bench.sqlite") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
         return [row[0] for row in database.execute("select verdict from run_ends")]
-
-
-def children(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *children(child)]
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "zombie" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Wait for a condition, with patience for a busy machine."""
-    for _ in range(600):
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 @pytest.fixture
@@ -100,24 +75,7 @@ def test_interrupt_ends_the_run_in_one_line(
 
 
 def test_full_disk_ends_the_run_in_one_line(tmp_path: Path) -> None:
-    limit = 300_000  # bytes a file may have; the store outgrows it in the middle of the run
-
-    def small_disk() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "bench", "run", "--results", str(tmp_path)),
-            *("--case", "size/*", "--case", "align/*"),
-        ],
-        capture_output=True,
-        text=True,
-        preexec_fn=small_disk,
-        check=False,
-    )
-    assert done.returncode == 2, done.stdout
-    assert "Traceback" not in done.stderr
-    errors = [line for line in done.stderr.splitlines() if line.startswith("bench: error:")]
-    assert len(errors) == 1 and str(tmp_path) in errors[0]
+    # The store outgrows the disk in the middle of the run.
+    done = on_a_small_disk("run", "--results", tmp_path, "--case", "size/*", "--case", "align/*")
+    assert str(tmp_path) in done.refusal()
     assert attempts(tmp_path) > 0 and verdicts(tmp_path) == []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bench.store.page.results import WORST_FIRST
-from bench.store.records import LatencyResult
+from bench.store.records import LatencyResult, operator_name
 from bench.store.results import Stored, Timing
 from bench.store.sanity import Pair
 from bench.store.statistics import summarize
@@ -84,12 +84,8 @@ def _figures(timed: LatencyResult) -> dict[str, Any]:
 
 
 def dearest(operators: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the operators that cost most, by name over all their instructions, in ticks.
-
-    Keys are "<number of the instruction> <name>", or a name alone.
-    """
+    """Return the operators that cost most, by name over all their instructions, in ticks."""
     sums: Counter[str] = Counter()
     for key, ticks in operators.items():
-        number, _, name = key.partition(" ")
-        sums[name if name and number.isdigit() else key] += ticks
+        sums[operator_name(key)] += ticks
     return sums.most_common(_OPERATORS_SHOWN)
