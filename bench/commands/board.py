@@ -119,12 +119,12 @@ def stand_in(folder: Path) -> None:
 @click.option(
     "--force",
     is_flag=True,
-    help="Flash a board that runs this firmware, too: a board tells its application only, not "
-    "whether bootloader or partition table are others.",
+    help="Flash a board that runs this firmware, too: if another machine wrote another bootloader "
+    "or partition table to it, neither it nor this machine knows.",
 )
 @_wiring
 def flash(port: str, folder: Path, mac: str | None, force: bool, wiring: str | None) -> None:
-    """Flash a board, unless it says itself that it runs this firmware."""
+    """Flash a board, unless it runs this very build already."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 

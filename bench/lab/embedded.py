@@ -3,7 +3,7 @@
 pytest-embedded polls its port every 50 ms and takes everything for text. :class:`LinkSerial` reads
 by itself: text goes where pytest-embedded expects it, and :attr:`LinkSerial.link` speaks the
 bench's protocol on the same port. It flashes only if the board itself says that it runs something
-else.
+else, or if this machine last wrote something else to it.
 
 To plug it in, override a fixture in a plugin or conftest (a private name of pytest-embedded)::
 
@@ -25,9 +25,11 @@ from pytest_embedded_idf.serial import IdfSerial
 
 from bench.errors import BenchError
 from bench.lab import rfc2217
-from bench.lab.flash import read_mac
-from bench.lab.flash_errors import NotRunning, explain
+from bench.lab.flash import expect_running, read_mac, runs
+from bench.lab.flash_errors import explain
 from bench.lab.flash_retries import noted_retries
+from bench.lab.flashed import LastFlashed
+from bench.lab.hello import Running
 from bench.lab.image import BuildFolder
 from bench.lab.locks import BoardLock, lock_first
 from bench.lab.ports import wiring_of
@@ -198,6 +200,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
     def _post_init(self) -> None:
         # What the board says counts, not pytest-embedded's memory of what this session flashed.
         asked = self.skip_autoflash
+        self._mac = bytes(self.esp.read_mac()).hex(":")
         super()._post_init()
         self.skip_autoflash = asked and not self.erase_all
 
@@ -207,23 +210,21 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
             logging.info("Skipping auto flash...")
             return
         build = BuildFolder.read(Path(self.app.binary_path))
-        if self._running() == build.elf_hash and not self.erase_all:
+        before = self._running()
+        if before is not None and runs(before, build) and not self.erase_all:
             logging.info("The board runs %s already, nothing to flash", build.elf_hash[:12])
             return
+        note = LastFlashed(self._mac)
+        note.begin()
         self.flash()
-        running = self._running()
-        if running != build.elf_hash:
-            raise NotRunning(
-                f"{self.port}: {build.elf_hash[:12]} was written and verified, but the board "
-                f"{'says that it runs ' + running[:12] if running else 'does not answer'}: check "
-                "its boot pin, reset it, and look at what it prints"
-            )
+        expect_running(self.port, build, self._running())
+        note.end(build)
 
-    def _running(self) -> str | None:
+    def _running(self) -> Running | None:
         try:
             if self._link is None:
                 self._open_link(_PATIENCE_WITH_ANY)
-            return str(self.link.hello.firmware)
+            return Running.told_by(self.link)
         except LinkError as error:
             logging.info("The board does not say what it runs: %s", error)
             return None

@@ -14,6 +14,7 @@ from bench.errors import BenchError
 from bench.lab.chatter import Chatter, captured
 from bench.lab.flash_errors import NotRunning, WrongBoard, explain
 from bench.lab.flash_retries import LOST, UNACKNOWLEDGED, lost_connection, repeats_block
+from bench.lab.flashed import LastFlashed
 from bench.lab.hello import Running
 from bench.lab.image import BuildFolder
 from bench.lab.reset import line_reset
@@ -63,7 +64,10 @@ def ensure_flashed(
     baudrate: int = 921_600,
     progress: Progress | None = None,
 ) -> FlashReport:
-    """Flash the board unless it says itself that it runs this very firmware.
+    """Flash the board unless it runs this build already.
+
+    It does if it says itself that it runs this very application, and if this machine did not write
+    another bootloader, partition table or image of that application to it last.
 
     Args:
         url: The board's port; must be closed now and when ``running`` returns.
@@ -84,19 +88,28 @@ def ensure_flashed(
     named = before.board_id.lower() if before else ""
     if mac is not None and _MAC.fullmatch(named):
         _refuse_other(url, named, mac)
-    if before is not None and before.firmware == build.elf_hash and not force:
+    if before is not None and runs(before, build) and not force:
         if mac is not None and not _MAC.fullmatch(named):
             _refuse_other(url, read_mac(url, wiring), mac)
         return FlashReport(False, build.elf_hash)
     report = flash(url, build, mac=mac, wiring=wiring, baudrate=baudrate, progress=progress)
-    now = running()
-    if now is None or now.firmware != build.elf_hash:
-        said = f"says that it runs {now.firmware[:12]}" if now else "does not answer"
+    expect_running(url, build, running())
+    return report
+
+
+def runs(running: Running, build: BuildFolder) -> bool:
+    """Tell whether a board that said what it runs need not be flashed with ``build``."""
+    return running.firmware == build.elf_hash and not LastFlashed(running.board_id).is_other(build)
+
+
+def expect_running(url: str, build: BuildFolder, running: Running | None) -> None:
+    """Raise :class:`NotRunning` unless the board at ``url`` says that it runs what was flashed."""
+    if running is None or running.firmware != build.elf_hash:
+        said = f"says that it runs {running.firmware[:12]}" if running else "does not answer"
         raise NotRunning(
             f"{url}: {build.elf_hash[:12]} was written and verified, but the board {said}: check "
             "its boot pin, reset it, and look at what it prints"
         )
-    return report
 
 
 def flash(
@@ -181,7 +194,10 @@ class _Session:
             if self._wiring is Wiring.UART:
                 esp.change_baud(self._baudrate)
             cmds.attach_flash(esp)
+            note = LastFlashed(found)
+            note.begin()
             self._write(esp, self._build)
+            note.end(self._build)
         return found
 
     def _write(self, esp: Any, build: BuildFolder) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bench.lab import rfc2217
 from bench.lab.serial_port import open_link
+from bench.link import Link
 from bench.link.errors import DeviceSilent, PortGone, ProtocolMismatch
 
 
@@ -21,6 +22,11 @@ class Running:
     firmware: str
     board_id: str
 
+    @classmethod
+    def told_by(cls, link: Link) -> Running:
+        """Read it from the hello that opened the link."""
+        return cls(str(link.hello.firmware), str(link.hello.board.get("id", "")))
+
 
 def running_firmware(url: str, *, baudrate: int = 921_600, patience: float = 2.0) -> Running | None:
     """Ask the board at ``url`` what it runs and which board it is; None if it does not say.
@@ -31,6 +37,6 @@ def running_firmware(url: str, *, baudrate: int = 921_600, patience: float = 2.0
     rfc2217.register()
     try:
         with open_link(url, baudrate=baudrate, patience=patience) as link:
-            return Running(str(link.hello.firmware), str(link.hello.board.get("id", "")))
+            return Running.told_by(link)
     except (DeviceSilent, PortGone, ProtocolMismatch):
         return None

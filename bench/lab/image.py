@@ -126,12 +126,14 @@ class BuildFolder:
         chip: esptool's name of the chip, for example ``esp32s3``.
         files: (flash offset, file) in the order of the offsets.
         elf_hash: The application's identity, 64 hex digits.
+        digest: Identity of all that is written: SHA-256 over offsets and files, 64 hex digits.
     """
 
     folder: Path
     chip: str
     files: tuple[tuple[int, Path], ...]
     elf_hash: str
+    digest: str
 
     @classmethod
     def read(cls, folder: Path) -> BuildFolder:
@@ -166,11 +168,18 @@ class BuildFolder:
                 )
         contents = tuple((offset, path, _content(path, hint)) for offset, path in files)
         _refuse_collisions(contents, flash_size, hint)
-        return cls(folder, chip, files, _application_hash(contents, hint))
+        return cls(folder, chip, files, _application_hash(contents, hint), _digest(contents))
 
 
 # (flash offset, file, what is in it), in the order of the offsets.
 _Contents = tuple[tuple[int, Path, bytes], ...]
+
+
+def _digest(contents: _Contents) -> str:
+    state = hashlib.sha256()
+    for offset, _, data in contents:
+        state.update(struct.pack("<II", offset, len(data)) + data)
+    return state.hexdigest()
 
 
 def _flash_size(text: str) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,6 +29,21 @@ while data := os.read(0, 65536):
 """
 # Small enough to be quick, and three blocks of 16 KiB to have a middle.
 _SIZE = 40 * 1024
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Have locks and notes of what was flashed apart from those of the machine at work."""
+    folder = tmp_path_factory.mktemp("machine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _nothing_flashed_yet(_machine: Path) -> None:
+    shutil.rmtree(_machine / "esp-nn-bench-flashed", ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

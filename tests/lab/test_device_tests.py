@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from virtual_boards import answers_as_loader, fill, is_free
+from virtual_boards import answers_as_loader, fill, is_free, with_one_byte_changed
 
 from bench.lab.boards import board_type
 from bench.lab.build import build_host
@@ -115,8 +115,14 @@ def test_flashes_once_and_again_after_one_changed_byte(
     changed = make_build(b"firmware onf")
     third = Session(board.url, changed, _KERNELS, *_SOME)
     assert third.status == 0, third.output
-    assert board.counters.blocks > blocks_of_one_flash
+    blocks = board.counters.blocks
+    assert blocks > blocks_of_one_flash
     assert [run[2] for run in _newest_runs(board.url, 2)] == [changed.elf_hash, build.elf_hash]
+
+    alike = with_one_byte_changed(changed, "bench.bin", tmp_path / "alike" / "build")
+    fourth = Session(board.url, alike, _KERNELS, *_SOME)
+    assert fourth.status == 0, fourth.output
+    assert board.counters.blocks > blocks
     assert is_free(board)
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from esptool.util import FatalError
-from virtual_boards import answers_as_loader, fill, is_free
+from virtual_boards import answers_as_loader, fill, is_free, with_one_byte_changed
 
 from bench.errors import BenchError
 from bench.lab import flash_errors
 from bench.lab.flash import FlashReport, ensure_flashed, flash, read_mac
+from bench.lab.flashed import LastFlashed
 from bench.lab.hello import Running
 from bench.lab.image import BuildFolder
 from bench.lab.reset import RtsDtr
@@ -65,6 +66,55 @@ def test_flashes_once_and_again_after_one_changed_byte(
     changed = make_build(b"firmware onf")
     assert ensure_flashed(board.url, changed, _running(board)).flashed
     assert _running(board)() == Running(changed.elf_hash, board.mac)
+
+
+@pytest.mark.parametrize("name", ["bench.bin", "bootloader/bootloader.bin"])
+def test_flashes_again_what_the_board_cannot_tell(
+    make_board: MakeBoard, build: BuildFolder, name: str, tmp_path: Path
+) -> None:
+    """A byte changes that leaves the application's identity as it is."""
+    board = make_board()
+    assert ensure_flashed(board.url, build, _running(board)).flashed
+    changed = with_one_byte_changed(build, name, tmp_path / "changed")
+    assert changed.elf_hash == build.elf_hash
+    assert ensure_flashed(board.url, changed, _running(board)).flashed
+    assert not ensure_flashed(board.url, changed, _running(board)).flashed
+    fill(tmp_path / "expected.bin", changed)
+    assert (tmp_path / "7cdfa1000001.bin").read_bytes() == (tmp_path / "expected.bin").read_bytes()
+
+
+def test_a_half_written_board_is_flashed_though_its_old_application_runs(
+    make_board: MakeBoard, build: BuildFolder
+) -> None:
+    board = make_board(flashed=build)
+    LastFlashed(board.mac).begin()  # and the line was lost before the application's turn
+    assert ensure_flashed(board.url, build, _running(board)).flashed
+    assert not ensure_flashed(board.url, build, _running(board)).flashed
+
+
+def test_a_board_that_somebody_else_flashed_since_is_believed(
+    make_board: MakeBoard,
+    build: BuildFolder,
+    make_build: Callable[[bytes], BuildFolder],
+    tmp_path: Path,
+) -> None:
+    board = make_board()
+    flash(board.url, make_build(b"firmware two"))
+    board.close()
+    fill(tmp_path / "7cdfa1000001.bin", build)
+    board = make_board()
+    assert not ensure_flashed(board.url, build, _running(board)).flashed
+
+
+def test_a_note_that_cannot_be_written_stops_before_anything_is(
+    make_board: MakeBoard, build: BuildFolder, _machine: Path
+) -> None:
+    (_machine / "esp-nn-bench-flashed").write_text("in the way")
+    board = make_board()
+    with pytest.raises(BenchError, match=r"cannot note in .* \(File exists\): make that folder"):
+        flash(board.url, build)
+    assert board.counters.blocks == 0
+    (_machine / "esp-nn-bench-flashed").unlink()
 
 
 def test_force_flashes_what_runs_already(make_board: MakeBoard, build: BuildFolder) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +23,17 @@ def fill(flash_file: Path, build: BuildFolder) -> None:
         data = path.read_bytes()
         content[offset : offset + len(data)] = data
     flash_file.write_bytes(content)
+
+
+def with_one_byte_changed(build: BuildFolder, name: str, folder: Path) -> BuildFolder:
+    """Return a copy of a build with another byte in an image, which is whole all the same."""
+    copy = Path(shutil.copytree(build.folder, folder))
+    image = bytearray((copy / name).read_bytes())
+    image[0x1000] ^= 0x01  # in the data of a segment
+    image[-33] ^= 0x01  # XOR of all that data
+    image[-32:] = hashlib.sha256(image[:-32]).digest()
+    (copy / name).write_bytes(image)
+    return BuildFolder.read(copy)
 
 
 def banner(board: VirtualS3, build: BuildFolder) -> bytes:
