@@ -3,6 +3,7 @@
 #include <esp_app_desc.h>
 #include <esp_chip_info.h>
 #include <esp_clk_tree.h>
+#include <esp_cpu.h>
 #include <esp_heap_caps.h>
 #include <esp_mac.h>
 #include <esp_random.h>
@@ -12,6 +13,8 @@
 #include <driver/usb_serial_jtag.h>
 #include <freertos/FreeRTOS.h>
 #include <freertos/queue.h>
+#include <soc/soc.h>
+#include <soc/syscon_reg.h>
 
 #include <poll.h>
 #include <time.h>
@@ -62,6 +65,17 @@ int write_line(const void* src, size_t size) {
     done += static_cast<size_t>(written);
   }
   return static_cast<int>(size);
+}
+
+uint32_t number_of(const char* name, uint32_t otherwise) {
+  const char* text = getenv(name);
+  return text != nullptr ? static_cast<uint32_t>(strtoul(text, nullptr, 10)) : otherwise;
+}
+
+int64_t nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
 // The driver says so for every so many bytes.
@@ -177,16 +191,28 @@ size_t heap_caps_get_largest_free_block(uint32_t caps) {
   return (caps & MALLOC_CAP_SPIRAM) != 0 ? external_size() - external_taken : internal_left;
 }
 
-int64_t esp_timer_get_time(void) {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+int64_t esp_timer_get_time(void) { return nanoseconds() / 1000; }
+
+// By default at the rate that it is said to have.
+esp_cpu_cycle_count_t idf_stub_cycle_count(void) {
+  static const uint32_t hz = number_of("FAKE_CYCLES_HZ", number_of("FAKE_CPU_HZ", 240000000));
+  return static_cast<uint32_t>(nanoseconds() / 1000 * (hz / 1000000));
+}
+
+uint32_t idf_stub_read_register(uint32_t address) {
+  const char* emulator = getenv("FAKE_EMULATOR");
+  uint32_t value = 0;
+  if (emulator != nullptr && address == SYSCON_DATE_REG - 4) {
+    for (size_t i = 0; i < 4; ++i) {
+      value = value << 8 | static_cast<uint8_t>(emulator[i]);
+    }
+  }
+  return value;
 }
 
 esp_err_t esp_clk_tree_src_get_freq_hz(soc_module_clk_t, esp_clk_tree_src_freq_precision_t,
                                        uint32_t* freq_value) {
-  const char* hz = getenv("FAKE_CPU_HZ");
-  *freq_value = hz != nullptr ? static_cast<uint32_t>(strtoul(hz, nullptr, 10)) : 240000000;
+  *freq_value = number_of("FAKE_CPU_HZ", 240000000);
   return ESP_OK;
 }
 

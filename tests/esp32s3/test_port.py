@@ -54,8 +54,7 @@ def link(uart: Path) -> Iterator[Link]:
 def test_hello(link: Link) -> None:
     hello = link.hello
     assert hello.target == "esp32s3"
-    measured = int(hello.board.pop("measured_hz"))
-    assert measured >= 0
+    assert int(hello.board.pop("measured_hz")) == pytest.approx(240_000_000, rel=0.05)
     assert hello.board == {
         "id": "7c:df:a1:00:0b:fe",
         "description": "ESP32-S3",
@@ -180,6 +179,26 @@ def test_a_wrong_clock_is_said(uart: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert session.link.hello.clock["hz"] == 160_000_000
         session.link.ping()
     assert b"does not run at 240 MHz" in b"".join(heard)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hz"),
+    [("FAKE_EMULATOR", "QEMU", 240_000_000), ("FAKE_CYCLES_HZ", "40000000", 40_000_000)],
+)
+def test_an_emulated_chip_is_a_virtual_board(
+    uart: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, hz: int
+) -> None:
+    """By the emulator's sign, or by clocks that do not agree."""
+    monkeypatch.setenv(name, value)
+    heard: list[bytes] = []
+    board = HostBoard(uart)
+    with BoardSession(board, console=heard.append) as session:
+        hello = session.link.hello
+        session.link.ping()
+    assert hello.board["description"] == "virtual board: an emulated ESP32-S3"
+    assert hello.clock["unit"] == "cycles"
+    assert hello.clock["hz"] == pytest.approx(hz, rel=0.05)
+    assert b"an emulated chip: latencies are not those of an ESP32-S3" in b"".join(heard)
 
 
 def test_log_lines_cannot_be_taken_for_frames(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ extern "C" {
 
 typedef uint32_t esp_cpu_cycle_count_t;
 
+esp_cpu_cycle_count_t idf_stub_cycle_count(void);
+
 static inline __attribute__((always_inline)) esp_cpu_cycle_count_t esp_cpu_get_cycle_count(void) {
-  return 0;
+  return idf_stub_cycle_count();
 }
 
 }  // extern "C"

@@ -20,11 +20,15 @@ class Esp32S3Port final : public Port {
   Identity identity() override;
   void reboot() override;
 
+  // Whether this is no chip: its figures are those of the machine that emulates it.
+  bool is_emulated() const;
+
   // Whether the processor runs at the rate that latencies are given for.
   bool is_at_full_speed() const;
 
  private:
   uint32_t clock_hz_ = 0;
+  bool is_emulated_ = false;
   char mac_[18];
   char revision_[16];
   char cores_[12];

@@ -9,7 +9,8 @@
 namespace bench {
 namespace {
 
-// The driver takes all of a piece or nothing, so a piece must fit its buffer.
+// A piece must fit the driver's buffer: it takes all that goes there or nothing. A frame that is cut
+// nevertheless fails its check, and the host asks again.
 constexpr size_t kPiece = 1024;
 constexpr uint32_t kTimeout = 1000;  // ms
 

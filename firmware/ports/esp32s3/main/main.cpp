@@ -26,7 +26,9 @@ extern "C" void app_main(void) {
   static bench::Esp32S3Port port;
   static bench::Runner runner(port, programs, storage);
   print("bench runner ready\r\n");
-  if (!port.is_at_full_speed()) {
+  if (port.is_emulated()) {
+    print("an emulated chip: latencies are not those of an ESP32-S3\r\n");
+  } else if (!port.is_at_full_speed()) {
     print("the CPU does not run at 240 MHz: latencies are not those of this chip\r\n");
   }
   runner.run();
