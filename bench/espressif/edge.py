@@ -14,7 +14,7 @@ from torch.fx import Node
 
 from bench.errors import BenchError
 from bench.espressif.backend import EspNNBackend, EspNNPartitioner
-from bench.espressif.graph import source_line
+from bench.espressif.graph import nested_graphs, source_line
 from bench.espressif.multiply import DIVISIONS, Decision
 from bench.espressif.passes import EspPassManager, decide_all
 from bench.espressif.reasons import Reason
@@ -121,11 +121,15 @@ def lower_multiplies(
     Raises:
         StrictError: ``strict``, and a quantized multiply was not lowered.
     """
-    methods = {edge.exported_program(name).graph: name for name in sorted(edge.methods)}
+    names = sorted(edge.methods)
+    methods = {
+        graph: name
+        for name in names
+        for program in [edge.exported_program(name)]
+        for graph in (program.graph, *nested_graphs(program))
+    }
     if route == "portable":
-        decisions = [
-            d for name in methods.values() for d in decide_all(edge.exported_program(name))
-        ]
+        decisions = [d for name in names for d in decide_all(edge.exported_program(name))]
     else:
         manager = EspPassManager()
         edge = edge.transform(manager)

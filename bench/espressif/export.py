@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,11 +28,13 @@ from bench.espressif.edge import (
     to_delegates,
     to_portable_edge,
 )
-from bench.espressif.graph import arguments
+from bench.espressif.graph import arguments, source_line
 from bench.espressif.multiply import EDGE_DEQUANTIZE, EDGE_QUANTIZE
 from bench.espressif.quantizer import EspNNQuantizer
 from bench.espressif.report import Report
 from bench.numerics import QParams
+
+_QUANTIZE = torch.ops.quantized_decomposed.quantize_per_tensor.default
 
 Inputs = Sequence[torch.Tensor]
 Arrays = Sequence[NDArray[np.generic]]
@@ -156,7 +159,15 @@ def quantize_model(
     with torch.no_grad():
         for sample in samples:
             prepared(*sample)
-    return _export(convert_pt2e(prepared), example)
+    try:
+        converted = convert_pt2e(prepared)
+    except (AssertionError, ValueError) as error:
+        raise BenchError(
+            f"no scales follow from the calibration ({first_line(error)}): look for NaN in its "
+            "inputs or in what the model makes of them"
+        ) from error
+    _check_scales(converted)
+    return _export(converted, example)
 
 
 def export_quantized(
@@ -217,6 +228,17 @@ def export_quantized(
     )
 
 
+def _check_scales(converted: torch.fx.GraphModule) -> None:
+    for node in converted.graph.nodes:
+        if node.target == _QUANTIZE and not 0 < node.args[1] < math.inf:
+            where = source_line(node.args[0])
+            raise BenchError(
+                f"calibration gives the scale {node.args[1]!r}"
+                + (f" for the value made at {where[0]}:{where[1]}" if where else "")
+                + ": its range must be finite in float32, give smaller inputs"
+            )
+
+
 def _checked_example(example_inputs: Inputs) -> tuple[torch.Tensor, ...]:
     if isinstance(example_inputs, torch.Tensor) or not isinstance(example_inputs, Sequence):
         raise BenchError("example inputs must be a tuple of tensors")
@@ -261,10 +283,12 @@ def _quantize_io(
     names = program.graph_signature.user_inputs
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     takes = [_taken_qparams(placeholders[name]) for name in names]
-    results = program.graph.output_node().args[0]
+    results = _outputs(program)
     gives = [_qparams(node) if node.target == EDGE_DEQUANTIZE else None for node in results]
     input_indices = [index for index, qparams in enumerate(takes) if qparams is not None]
-    output_indices = [index for index, qparams in enumerate(gives) if qparams is not None]
+    # What the program writes to its buffers stands in front of what it returns.
+    written = len(program.graph.output_node().args[0]) - len(results)
+    output_indices = [written + index for index, q in enumerate(gives) if q is not None]
     edge = edge.transform(
         [
             QuantizeInputs(None, input_indices, exported_program=program),
@@ -274,12 +298,22 @@ def _quantize_io(
     program = edge.exported_program()
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     inputs = [placeholders[name] for name in program.graph_signature.user_inputs]
-    outputs = program.graph.output_node().args[0]
+    outputs = _outputs(program)
     return (
         edge,
-        tuple(_info(node, qparams) for node, qparams in zip(inputs, takes, strict=True)),
-        tuple(_info(node, qparams) for node, qparams in zip(outputs, gives, strict=True)),
+        tuple(_info("input", i, node, takes[i]) for i, node in enumerate(inputs)),
+        tuple(_info("output", i, node, gives[i]) for i, node in enumerate(outputs)),
     )
+
+
+def _outputs(program: ExportedProgram) -> list[Node]:
+    """Return what the program returns, without what it writes to its buffers."""
+    results = list(program.graph.output_node().args[0])
+    results = results[len(results) - len(program.graph_signature.user_outputs) :]
+    for index, result in enumerate(results):
+        if not isinstance(result, Node):
+            raise BenchError(f"output {index} is {result!r}, not a tensor: return tensors only")
+    return results
 
 
 def _taken_qparams(placeholder: Node) -> QParams | None:
@@ -298,8 +332,13 @@ def _qparams(node: Node) -> QParams | None:
     return QParams(float(args["scale"]), int(args["zero_point"]))
 
 
-def _info(node: Node, qparams: QParams | None) -> TensorInfo:
+def _info(what: str, index: int, node: Node, qparams: QParams | None) -> TensorInfo:
     value = node.meta["val"]
+    if not value.is_contiguous():
+        raise BenchError(
+            f"{what} {index} has the strides {value.stride()}: inputs and outputs must be "
+            "contiguous, call .contiguous() on it"
+        )
     return TensorInfo(tuple(value.shape), str(value.dtype).removeprefix("torch."), qparams)
 
 

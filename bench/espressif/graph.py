@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from typing import Any
@@ -14,9 +15,10 @@ from executorch.backends.transforms.utils import (
     is_param_node,
 )
 from executorch.exir.dialects._ops import ops as exir_ops
+from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.fx import Node
+from torch.fx import Graph, GraphModule, Node
 
 # Operators between a constant and its use that only copy or convert it.
 _COPIES = {
@@ -48,8 +50,14 @@ def constant_value(node: Node, program: ExportedProgram) -> torch.Tensor | None:
     """Return the value of a node that is the same in every run, else None.
 
     Parameters, buffers that nothing writes to, lifted constants and filled tensors are
-    constants, and so are copies and conversions of them.
+    constants, and so are copies and conversions of them. The value must be known, which it is not
+    in the programs that partitioners are given.
     """
+    value = _constant_value(node, program)
+    return None if isinstance(value, FakeTensor) else value
+
+
+def _constant_value(node: Node, program: ExportedProgram) -> torch.Tensor | None:
     if node.op == "placeholder":
         if not is_param_node(program, node):
             return None
@@ -63,7 +71,7 @@ def constant_value(node: Node, program: ExportedProgram) -> torch.Tensor | None:
         return None
     if node.target in _COPIES:
         source = node.args[0]
-        value = constant_value(source, program) if isinstance(source, Node) else None
+        value = _constant_value(source, program) if isinstance(source, Node) else None
         return None if value is None else value.to(fake.dtype)
     if node.target == exir_ops.edge.aten.full.default and is_static(fake):
         fill = arguments(node)["fill_value"]
@@ -76,19 +84,36 @@ def is_static(tensor: torch.Tensor) -> bool:
     return all(isinstance(size, int) for size in tensor.shape)
 
 
+def nested_graphs(program: ExportedProgram) -> list[Graph]:
+    """Return the graphs of the program's branches and loops."""
+    root = program.graph_module
+    return [m.graph for m in root.modules() if isinstance(m, GraphModule) and m is not root]
+
+
 def source_line(node: Node) -> tuple[str, int] | None:
     """Return file and line of the code that made the node: the innermost frame outside torch."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     if not frames:
         return None
-    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    own = [frame for frame in frames if not frame[0].startswith((_TORCH, "<"))]
     file, line = (own or frames)[-1]
     return file, int(line)
 
 
-def add_constant(program: ExportedProgram, name: str, value: torch.Tensor) -> Node:
-    """Return a placeholder that holds ``value``, a new one in front of the others."""
+def own_constants(program: ExportedProgram) -> None:
+    """Give a program tables of constants of its own: Edge programs share the caller's."""
+    program._constants = dict(program.constants)
+    program._state_dict = dict(program.state_dict)
+
+
+def add_constant(program: ExportedProgram, stem: str, value: torch.Tensor) -> Node:
+    """Return a placeholder that holds ``value``, a new one in front of the others.
+
+    Its name is the stem and the first number that makes it new.
+    """
     graph = program.graph_module.graph
+    taken = {*program.state_dict, *program.constants, *(node.name for node in graph.nodes)}
+    name = next(name for i in itertools.count() if (name := f"{stem}_{i}") not in taken)
     first = next(iter(graph.nodes))
     with graph.inserting_before(first):
         return create_constant_placeholder(

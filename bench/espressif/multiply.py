@@ -27,7 +27,6 @@ from typing import TypeAlias
 
 import torch
 from executorch.exir.dialects._ops import ops as exir_ops
-from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import Node
 
@@ -117,14 +116,7 @@ def decide_multiply(node: Node, program: ExportedProgram) -> Decision:
     """Decide about an Edge ``aten.mul``, or an ``aten.div`` by a scalar constant."""
     sources = node.args[:2]
     quantizers = [user for user in node.users if _is_quantizer(user)]
-    decision = Decision(
-        node,
-        quantized=bool(quantizers) or any(_is_dequantizer(source) for source in sources),
-        shapes=tuple(_shape(source) for source in sources),
-        inputs=tuple(_peek_qparams(source) for source in sources),
-        output=_peek_qparams(quantizers[0]) if quantizers else None,
-        constant=_constant_kind(sources, program),
-    )
+    decision = replace(_described(node, quantizers), constant=_constant_kind(sources, program))
     try:
         lowering = _lower(decision, sources, quantizers, program)
     except _Refusal as refusal:
@@ -137,6 +129,26 @@ def decide_multiply(node: Node, program: ExportedProgram) -> Decision:
     )
 
 
+def decide_nested(node: Node) -> Decision:
+    """Decide about an Edge ``aten.mul`` in a branch or loop, where nothing is lowered."""
+    quantizers = [user for user in node.users if _is_quantizer(user)]
+    reason = Reason.CONTROL_FLOW
+    return replace(_described(node, quantizers), reason=reason, detail=reason.sentence)
+
+
+def _described(node: Node, quantizers: list[Node]) -> Decision:
+    """Return what the graph says about a multiply, undecided."""
+    sources = node.args[:2]
+    return Decision(
+        node,
+        quantized=bool(quantizers) or any(_is_dequantizer(source) for source in sources),
+        shapes=tuple(_shape(source) for source in sources),
+        inputs=tuple(_peek_qparams(source) for source in sources),
+        output=_peek_qparams(quantizers[0]) if quantizers else None,
+        constant=None,
+    )
+
+
 def scalar_constant(source: Source, program: ExportedProgram) -> float | None:
     """Return the value of a number or 0-d constant, dequantized if need be, else None."""
     if isinstance(source, Node) and source.target == EDGE_DEQUANTIZE:
@@ -146,8 +158,7 @@ def scalar_constant(source: Source, program: ExportedProgram) -> float | None:
         args = arguments(source)
         return float((stored.float() - args["zero_point"]) * args["scale"])
     value = _constant(source, program)
-    # Partitioners are given a program whose tensors have no values.
-    if value is None or value.dim() != 0 or isinstance(value, FakeTensor):
+    if value is None or value.dim() != 0:
         return None
     return float(value)
 

@@ -15,7 +15,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from bench.espressif import operators  # noqa: F401  defines the esp_nn operators
-from bench.espressif.graph import add_constant, erase_unused
+from bench.espressif.graph import add_constant, erase_unused, nested_graphs, own_constants
 from bench.espressif.multiply import (
     EDGE_DIV,
     EDGE_DIV_SCALAR,
@@ -23,6 +23,7 @@ from bench.espressif.multiply import (
     EDGE_MUL_SCALAR,
     Decision,
     decide_multiply,
+    decide_nested,
     scalar_constant,
 )
 
@@ -79,6 +80,7 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Run every rule over the program, in graph order."""
         modified = False
+        own_constants(exported_program)
         for node in list(exported_program.graph.nodes):
             rule = self.rules.get(node.target)
             if rule is None or node._erased:
@@ -89,6 +91,7 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
             if replacement is not None:
                 self._replace(node, replacement, exported_program)
                 modified = True
+        self.decisions += _decide_nested(exported_program)
         if modified:
             # A quantizer that was an output of the program has another name now.
             exported_program._graph_signature = _get_updated_graph_signature(
@@ -182,7 +185,13 @@ def decide_all(program: ExportedProgram) -> list[Decision]:
         for node in program.graph.nodes
         if (rule := AtenToEspPass.rules.get(node.target))
     )
-    return [decision for decision in decisions if decision is not None]
+    at_top = [decision for decision in decisions if decision is not None]
+    return at_top + _decide_nested(program)
+
+
+def _decide_nested(program: ExportedProgram) -> list[Decision]:
+    nodes = (node for graph in nested_graphs(program) for node in graph.nodes)
+    return [decide_nested(node) for node in nodes if node.target in (EDGE_MUL, EDGE_MUL_SCALAR)]
 
 
 def _constant(program: ExportedProgram, value: torch.Tensor) -> Node:
@@ -193,7 +202,6 @@ def _constant(program: ExportedProgram, value: torch.Tensor) -> Node:
         known = node.meta.get("espnn_constant")
         if known is not None and known.shape == value.shape and torch.equal(known, value):
             return node
-    count = sum("espnn_constant" in n.meta for n in program.graph.find_nodes(op="placeholder"))
-    node = add_constant(program, f"b_espnn_constant_{count}", value)
+    node = add_constant(program, "b_espnn_constant", value)
     node.meta["espnn_constant"] = value
     return node

@@ -18,6 +18,7 @@ class Reason(Enum):
     NOT_INT8 = "not-int8"
     NARROWED_RANGE = "narrowed-range"
     NOT_FLOAT32 = "not-float32"
+    CONTROL_FLOW = "control-flow"
     DYNAMIC_SHAPE = "dynamic-shape"
     BROADCAST = "broadcast"
     NOT_CONTIGUOUS = "not-contiguous"
@@ -45,6 +46,7 @@ _SENTENCES = {
     Reason.NOT_INT8: "it is quantized to another type than int8",
     Reason.NARROWED_RANGE: "its quantized range is not the full [-128, 127]",
     Reason.NOT_FLOAT32: "it does not compute in float32",
+    Reason.CONTROL_FLOW: "it stands in a branch or loop of the program",
     Reason.DYNAMIC_SHAPE: "its shape is not static",
     Reason.BROADCAST: "its inputs differ in shape",
     Reason.NOT_CONTIGUOUS: "a tensor is not contiguous in memory",

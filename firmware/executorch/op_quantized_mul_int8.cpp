@@ -13,6 +13,20 @@ using executorch::aten::ScalarType;
 using executorch::aten::Tensor;
 using executorch::runtime::KernelRuntimeContext;
 
+// Whether two tensors of one shape have their elements in one order. The stride of a dimension of
+// size 1 says nothing about that, though a dim order follows from it.
+bool have_same_layout(const Tensor& a, const Tensor& b) {
+  if (a.sizes() != b.sizes()) {
+    return false;
+  }
+  for (ssize_t i = 0; i < a.dim(); ++i) {
+    if (a.size(i) != 1 && a.strides()[i] != b.strides()[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool fits_int32(int64_t value) { return value >= INT32_MIN && value <= INT32_MAX; }
 
 // Plain zero points; the rescale factor is output_multiplier * 2^(output_shift - 31).
@@ -26,10 +40,9 @@ Tensor& quantized_mul_int8_out(KernelRuntimeContext& context, const Tensor& self
                           out.scalar_type() == ScalarType::Char,
                       InvalidArgument, out, "quantized_mul_int8 takes int8 tensors only");
   ET_KERNEL_CHECK_MSG(context,
-                      self.sizes() == other.sizes() && self.sizes() == out.sizes() &&
-                          executorch::runtime::tensors_have_same_dim_order(self, other, out),
+                      have_same_layout(self, other) && have_same_layout(self, out),
                       InvalidArgument, out,
-                      "quantized_mul_int8 takes tensors of one shape and dim order only");
+                      "quantized_mul_int8 takes tensors of one shape and memory layout only");
   ET_KERNEL_CHECK_MSG(context,
                       fits_int32(self_zero_point) && fits_int32(other_zero_point) &&
                           fits_int32(output_zero_point) && fits_int32(output_multiplier) &&

@@ -174,8 +174,13 @@ def test_division_whose_reciprocal_moves_the_multiplier_stays_portable() -> None
         (lambda self, x: x * 1e38, Reason.FLOAT32_OVERFLOW),
         (lambda self, x: x * self.vector, Reason.BROADCAST),
         (lambda self, x: x * self.single, Reason.BROADCAST),
+        (lambda self, x: x * self.large, Reason.FLOAT32_OVERFLOW),
+        (lambda self, x: x * self.large_number, Reason.FLOAT32_OVERFLOW),
+        (lambda self, x: x * dequantize(quantize(self.large, 1e10, 0), 1e10, 0),
+         Reason.SHIFT_OUT_OF_BOUNDS),
+        (lambda self, x: x / dequantize(self.nothing, 0.1, 0), Reason.DIVISION_BY_ZERO),
     ],
-)
+)  # fmt: skip
 def test_constants_that_stay_portable(operation, reason: Reason) -> None:
     x = ALL.reshape(32, 8)
     module = ByConstants(
@@ -185,10 +190,55 @@ def test_constants_that_stay_portable(operation, reason: Reason) -> None:
         infinite=torch.full((32, 8), float("inf")),
         vector=torch.ones(8),
         single=torch.full((1, 1), 2.0),
+        large=torch.linspace(-1e38, 1e38, 256).reshape(32, 8),
+        large_number=torch.tensor(1e38),
+        nothing=torch.tensor(0, dtype=torch.int8),
     )
-    edge, (multiply,) = lower(module, x)
-    assert multiply.reason == reason
-    edge.to_executorch()
+    for use_operator_library in (True, False):
+        edge = to_espnn_edge(export(module, (x,)), use_operator_library=use_operator_library)
+        (multiply,) = report_of(edge).multiplies
+        assert multiply.reason == reason
+        edge.to_executorch()
+
+
+def test_constant_whose_multiply_stays_for_a_float_consumer(run_pte) -> None:
+    """The delegate's partitioner sees that multiply, and no value of the constant."""
+
+    class Both(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("factor", torch.tensor(7, dtype=torch.int8))
+
+        def forward(self, x):
+            product = dequantize(x, 0.05, 3) * dequantize(self.factor, 0.1, 0)
+            return quantize(product, 0.2, 0), torch.relu(product)
+
+    program = export(Both(), (ALL,))
+    ran = []
+    for use_operator_library in (True, False):
+        edge = to_espnn_edge(program, use_operator_library=use_operator_library)
+        assert [m.lowered for m in report_of(edge).multiplies] == [True]
+        ran.append(run_pte(edge.to_executorch().buffer, [ALL.numpy()]))
+    multiplier, shift = exact.encode(0.05 * 0.1 / 0.2)
+    seven = np.full(256, 7)
+    want = exact.multiply(ALL.numpy(), seven, (3, 0, 0), multiplier, shift)
+    for int8, floats in ran:
+        np.testing.assert_array_equal(int8, want)
+        np.testing.assert_array_equal(floats, ran[0][1])
+
+
+def test_a_buffer_by_the_name_of_a_made_constant_stays_what_it_is(run_pte) -> None:
+    module = ByConstants(
+        (0.05, 3),
+        [(0.2, 0), (0.2, 0)],
+        [lambda self, x: x * 0.7, lambda self, x: x * dequantize(self.b_espnn_constant_0, 0.1, 0)],
+        b_espnn_constant_0=torch.flip(ALL, (0,)),
+    )
+    edge, multiplies = lower(module)
+    assert [m.lowered for m in multiplies] == [True, True]
+    multiplier, shift = exact.encode(0.05 * 0.1 / 0.2)
+    want = exact.multiply(ALL.numpy(), ALL.numpy()[::-1], (3, 0, 0), multiplier, shift)
+    np.testing.assert_array_equal(run_pte(edge.to_executorch().buffer, [ALL.numpy()])[1], want)
 
 
 def test_quantized_constant_is_folded_into_int8() -> None:

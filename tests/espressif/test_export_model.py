@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import zlib
@@ -22,6 +23,8 @@ from bench.numerics.qparams import MulParams
 ROUTES = ("portable", "operator-library", "delegate")
 X = torch.linspace(-2, 3, 24).reshape(4, 6)
 Y = torch.linspace(1, -1, 24).reshape(4, 6)
+IMAGE = X.reshape(1, 2, 4, 3)
+CHANNELS_LAST = IMAGE.to(memory_format=torch.channels_last)
 
 
 class Product(torch.nn.Module):
@@ -35,6 +38,10 @@ def module(function) -> torch.nn.Module:
             return function(*args)
 
     return Model()
+
+
+def channels_last_square(x: torch.Tensor) -> torch.Tensor:
+    return (x * x).to(memory_format=torch.channels_last)
 
 
 @pytest.mark.parametrize("name", list_models())
@@ -205,6 +212,29 @@ def test_reference_is_eager_to_the_end(run_pte) -> None:
     assert (result != run_pte(exported.pte, [x.numpy()])[0]).any()
 
 
+def test_what_a_program_writes_to_its_buffers_is_no_output(run_pte) -> None:
+    class Last(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("last", torch.zeros(4, 6))
+
+        def forward(self, x, y):
+            before = self.last + x
+            self.last.copy_(x * y)
+            return before
+
+    for route in ROUTES:
+        exported = export_model(Last(), (X, Y), route=route)
+        assert [(info.shape, info.dtype) for info in exported.outputs] == [((4, 6), "int8")]
+        (got,) = run_pte(exported.pte, list(exported.example))
+        scale, zero_point = (
+            exported.outputs[0].qparams.scale,
+            exported.outputs[0].qparams.zero_point,
+        )
+        error = (got.astype(float) - zero_point) * scale - X.numpy()
+        assert np.abs(error).max() <= scale
+
+
 def test_strict() -> None:
     broadcast = module(lambda x, y: x * y[:1])
     with pytest.raises(StrictError, match="broadcast"):
@@ -241,6 +271,20 @@ def test_no_multiply_at_all() -> None:
         "torch.export cannot export the model: ",
     ),
     (lambda: export_model(module(lambda x: x * x.double()), (X,)).as_taken((Y, Y)), "2 tensors"),
+    (lambda: export_model(module(lambda x: (x * x, 3)), (X,)), "output 1 is 3, not a tensor"),
+    (lambda: export_model(Product(), (X * math.nan, Y)), "look for NaN in its inputs"),
+    (
+        lambda: export_model(Product(), (X * 1e30, Y * 1e30)),
+        r"gives the scale inf for the value made at .*test_export_model.py:\d+: its range must be",
+    ),
+    (
+        lambda: export_model(Product(), (CHANNELS_LAST, CHANNELS_LAST)),
+        r"input 0 has the strides \(24, 1, 6, 2\): inputs and outputs must be contiguous",
+    ),
+    (
+        lambda: export_model(module(channels_last_square), (IMAGE,)),
+        r"output 0 has the strides .*: inputs and outputs must be contiguous",
+    ),
 ])  # fmt: skip
 def test_what_cannot_be_exported_says_so_in_one_line(call, message: str) -> None:
     with pytest.raises(BenchError, match=message) as error:

@@ -14,6 +14,7 @@ from bench.errors import BenchError
 from bench.espressif import AtenToEspPass, EspPassManager, Reason, report_of, to_espnn_edge
 from bench.espressif.edge import to_portable_edge
 from bench.espressif.passes import EDGE_MUL_INT8
+from bench.espressif.report import StrictError
 from bench.espressif.testing.cases import OUT, X, Y, dequantize, quantize
 
 Q = exir_ops.edge.quantized_decomposed.quantize_per_tensor.default
@@ -230,12 +231,25 @@ def test_the_callers_programs_stay_as_they_are() -> None:
     def everything(program):
         return str(program.graph), sorted(program.state_dict), sorted(program.constants)
 
-    constant = torch.linspace(-1, 1, 256).reshape(16, 16)
-    edge, program = lower(model, A, buffers={"constant": constant})
-    before = everything(program)
-    again = to_espnn_edge(program, use_operator_library=True)
-    assert everything(program) == before
-    assert torch.equal(edge.exported_program().module()(A), again.exported_program().module()(A))
+    class Model(torch.nn.Module):
+        def __init__(self, persistent: bool) -> None:
+            super().__init__()
+            constant = torch.linspace(-1, 1, 256).reshape(16, 16)
+            self.register_buffer("constant", constant, persistent=persistent)
+
+        def forward(self, x):
+            return model(self, x)
+
+    for persistent in (True, False):
+        program = export(Model(persistent), (A,))
+        before = everything(program)
+        first = to_espnn_edge({"a": program, "b": program}, use_operator_library=True)
+        again = to_espnn_edge(program, use_operator_library=True)
+        assert everything(program) == before
+        want = again.exported_program().module()(A)
+        assert int((want.int() - program.module()(A).int()).abs().max()) <= 2
+        for method in ("a", "b"):
+            assert torch.equal(first.exported_program(method).module()(A), want)
 
 
 class TwoLines(torch.nn.Module):
@@ -269,6 +283,38 @@ def test_one_strided_input_is_enough_to_stay_portable() -> None:
     for inputs in ((A, B.t()), (A.t(), B)):
         edge, _ = lower(model, *inputs)
         assert [m.reason for m in report_of(edge).multiplies] == [Reason.NOT_CONTIGUOUS]
+
+
+def test_strides_of_dimensions_of_size_one_do_not_matter(run_pte) -> None:
+    """Such tensors are contiguous, but have dim orders that differ."""
+    x, y = torch.arange(5, dtype=torch.int8).reshape(1, 5).t(), A[8:13, :1].contiguous()
+    assert x.is_contiguous() and (x.stride(), y.stride()) == ((1, 5), (1, 1))
+    for inputs in ((x, y), (y, x)):
+        edge, program = lower(
+            lambda self, x, y: quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT), *inputs
+        )
+        assert [m.lowered for m in report_of(edge).multiplies] == [True]
+        (got,) = run_pte(edge.to_executorch().buffer, [tensor.numpy() for tensor in inputs])
+        np.testing.assert_array_equal(got, edge.exported_program().module()(*inputs).numpy())
+        assert int((torch.from_numpy(got).int() - program.module()(*inputs).int()).abs().max()) <= 1
+
+
+def test_multiplies_in_branches_are_reported() -> None:
+    def model(self, x, y, choice):
+        def squared(x, y):
+            return quantize(dequantize(y, *Y) * dequantize(y, *Y), *OUT)
+
+        def product(x, y):
+            return quantize(dequantize(x, *X) * dequantize(y, *Y), *OUT)
+
+        return torch.cond(choice.sum() > 0, product, squared, (x, y))
+
+    edge, program = lower(model, A, B, torch.ones(2))
+    multiplies = report_of(edge).multiplies
+    assert [(m.reason, m.quantized) for m in multiplies] == [(Reason.CONTROL_FLOW, True)] * 2
+    edge.to_executorch()
+    with pytest.raises(StrictError, match="2 quantized multiplies were not lowered"):
+        to_espnn_edge(program, strict=True)
 
 
 def test_strided_output_stays_portable() -> None:
