@@ -46,7 +46,10 @@ EDGE_MUL = exir_ops.edge.aten.mul.Tensor
 EDGE_MUL_SCALAR = exir_ops.edge.aten.mul.Scalar
 EDGE_DIV = exir_ops.edge.aten.div.Tensor
 EDGE_DIV_SCALAR = exir_ops.edge.aten.div.Scalar
-DIVISIONS = (EDGE_DIV, EDGE_DIV_SCALAR)
+# A division only without a rounding mode.
+EDGE_DIV_MODE = exir_ops.edge.aten.div.Tensor_mode
+EDGE_DIV_SCALAR_MODE = exir_ops.edge.aten.div.Scalar_mode
+DIVISIONS = (EDGE_DIV, EDGE_DIV_SCALAR, EDGE_DIV_MODE, EDGE_DIV_SCALAR_MODE)
 EDGE_QUANTIZE = exir_ops.edge.quantized_decomposed.quantize_per_tensor.default
 EDGE_DEQUANTIZE = exir_ops.edge.quantized_decomposed.dequantize_per_tensor.default
 

@@ -17,8 +17,7 @@ from torch.fx import Node
 from bench.espressif import operators  # noqa: F401  defines the esp_nn operators
 from bench.espressif.graph import add_constant, erase_unused, nested_graphs, own_constants
 from bench.espressif.multiply import (
-    EDGE_DIV,
-    EDGE_DIV_SCALAR,
+    DIVISIONS,
     EDGE_MUL,
     EDGE_MUL_SCALAR,
     Decision,
@@ -137,9 +136,10 @@ def _mul(node: Node, program: ExportedProgram) -> Outcome:
     return decision, Replacement(decision.lowering.quantizer, EDGE_MUL_INT8, args)
 
 
-@AtenToEspPass.register(EDGE_DIV, EDGE_DIV_SCALAR)
+@AtenToEspPass.register(*DIVISIONS)
 def _div(node: Node, program: ExportedProgram) -> Outcome:
-    if scalar_constant(node.args[1], program) is None:
+    rounded = node.kwargs.get("rounding_mode") is not None
+    if rounded or scalar_constant(node.args[1], program) is None:
         return None, None
     return _mul(node, program)
 

@@ -132,6 +132,7 @@ def test_division_is_exact() -> None:
         (0.3, lambda self, x: x / 0.3),
         (6.0, lambda self, x: x.div_(self.six)),
         (1.5, lambda self, x: x / dequantize(self.three, 0.5, 0)),
+        (5.0, lambda self, x: torch.div(x, 5.0, rounding_mode=None)),
     )
     divisors, operations = zip(*divisions, strict=True)
     s1, z1, zo = 0.05, -20, 4
@@ -146,6 +147,13 @@ def test_division_is_exact() -> None:
         assert (multiply.multiplier, multiply.shift) == exact.encode(quotient), c
         want = by_the_contract(ALL.numpy(), z1, quotient, math.copysign(1.0, divisor), zo, 1.0)
         np.testing.assert_array_equal(got.numpy(), want, f"by {c}")
+
+
+def test_rounded_division_is_none_of_ours() -> None:
+    operation = [lambda self, x: torch.div(x, 5.0, rounding_mode="floor")]
+    edge, multiplies = lower(ByConstants((0.05, 3), [(0.2, 0)], operation))
+    assert multiplies == []
+    edge.to_executorch()
 
 
 def test_division_whose_reciprocal_moves_the_multiplier_stays_portable() -> None:
