@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from bench.errors import BenchError
+from bench.paths import project_root
 
 if TYPE_CHECKING:
     from bench.lab.boards import BoardType
@@ -50,6 +51,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="C++ file to build in place of the native kernel (virtual board only)",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let ``--target`` alone mean this project's cases: its other tests need no board."""
+    nothing_named = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if config.getoption("target") and nothing_named and config.rootpath == project_root():
+        config.args = [str(config.rootpath / "tests" / "device")]
 
 
 @pytest.hookimpl(trylast=True)

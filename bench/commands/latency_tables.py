@@ -174,7 +174,7 @@ def _print_rest(console: Console, report: LatencyReport) -> None:
     right = sum(r.verdict == "pass" for r in run.timings)
     console.print(
         f"[{STYLE[run.verdict]}]{run.verdict}[/]: {right} of {len(run.timings)} timings with "
-        f"a right output, in {run.clock}",
+        f"a right output, in {run.clock}{f'; {run.complaint}' if run.complaint else ''}",
         highlight=False,
     )
     console.print(f"kept in {run.store.path}", highlight=False, soft_wrap=True)

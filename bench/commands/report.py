@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,12 @@ def _json(value: dict[str, Any]) -> bytes:
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            part.write_bytes(content)
+            part.replace(path)  # what stood there stays whole until the new one is
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise BenchError(f"cannot write {path}: {error.strerror}: choose another place") from error
 

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.store.history import count_statuses
+from bench.store.history import count_statuses, is_regression
+from bench.store.verdicts import settled_results
 
 if TYPE_CHECKING:
     from bench.runs.run import Run
@@ -36,18 +37,20 @@ def print_run(run: Run) -> None:
         console.print(_program_table(programs, run))
         for line in _kept_portable(programs):
             console.print(line, highlight=False, soft_wrap=True)
-    bad = [r for r in run.results if r.verdict != "pass"]
-    for result in bad[:MOST_LINES]:
-        console.print(
-            f"[{STYLE[result.verdict]}]{result.verdict}[/] {escape(describe(result))}",
-            soft_wrap=True,
-        )
-    if len(bad) > MOST_LINES:
-        console.print(f"... and {len(bad) - MOST_LINES} more, all in the store")
-    passed = sum(r.verdict == "pass" for r in run.results)
+    print_lines(
+        console,
+        [
+            f"[{STYLE[r.verdict]}]{r.verdict}[/] {escape(describe(r))}"
+            for r in run.results
+            if r.verdict != "pass"
+        ],
+    )
+    results = settled_results(run.results)
+    again = {r.name for r in run.results if r.attempt > 1}
     console.print(
-        f"[{STYLE[run.verdict]}]{run.verdict}[/]: {passed} of {len(run.results)} comparisons "
-        f"right, {sum(r.elements for r in run.results):,} elements compared",
+        f"[{STYLE[run.verdict]}]{run.verdict}[/]: {sum(r.verdict == 'pass' for r in results)} of "
+        f"{len(results)} comparisons right, {sum(r.elements for r in results):,} elements compared"
+        + (f"; {len(again)} cases were run again" if again else ""),
         highlight=False,
     )
     console.print(f"kept in {run.store.path}", highlight=False, soft_wrap=True)
@@ -56,8 +59,11 @@ def print_run(run: Run) -> None:
 def gate_counts(entries: Sequence[Entry]) -> str:
     """Return how many timings the gate found slower, faster and so on, for people."""
     counts = count_statuses(entries)
+    slower = counts.get("regression", 0)
+    virtual = slower - sum(map(is_regression, entries))
     return (
-        f"{counts.get('regression', 0)} slower, {counts.get('improved', 0)} faster, "
+        f"{slower} slower{f' ({virtual} on virtual boards)' if virtual else ''}, "
+        f"{counts.get('improved', 0)} faster, "
         f"{counts.get('ok', 0)} unchanged, {counts.get('not-judged', 0)} not judged, "
         f"{counts.get('drift', 0)} drifting"
     )

@@ -91,6 +91,8 @@ class EmbeddedBoard:
     def _open(self, opened: contextlib.ExitStack) -> None:
         options = self._options()
         # pytest-embedded would go on with half a build and fail later.
+        if not Path(options["app_path"]).is_dir():
+            raise BenchError(f"no folder {options['app_path']}: correct --app-path")
         folder = App(options["app_path"], options["build_dir"]).binary_path
         BuildFolder.read(Path(folder or Path(options["app_path"], options["build_dir"])))
 

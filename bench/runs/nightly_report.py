@@ -12,7 +12,14 @@ from bench.runs.nightly_board import BoardNight
 from bench.runs.nightly_known_bad import CaseKey, KnownBad, Matches, match
 from bench.runs.nightly_quarantine import BOARD_GROUP
 from bench.store import CaseResult, LatencyResult, RunId, Store
-from bench.store.history import Entry, count_statuses, entries_of, gate_verdict, load_series
+from bench.store.history import (
+    Entry,
+    count_statuses,
+    entries_of,
+    gate_verdict,
+    is_regression,
+    load_series,
+)
 from bench.store.results import boards_of, load_results, load_timings
 from bench.store.verdicts import settled
 
@@ -194,14 +201,6 @@ def report_night(
         if is_regression(e)
     ]
     return NightReport(store.path, run, boards, problems, gate, known)
-
-
-def is_regression(entry: Entry) -> bool:
-    """Tell whether the gate found a board slower.
-
-    A virtual board is as fast as its machine lets it be: that is shown and fails no night.
-    """
-    return entry.judgement.status == "regression" and not entry.series.board.virtual
 
 
 def _failing(found: Found) -> dict[CaseKey, tuple[str, set[str]]]:

@@ -22,8 +22,9 @@ def junit(
 ) -> bytes:
     """Return the document: one suite a board, one test case a comparison or timing.
 
-    Wrong outputs, of timed calls too, and regressions are failures, cases that ended without
-    outputs are errors, and what was not run or not judged is skipped, with the reason.
+    Wrong outputs, of timed calls too, and regressions of boards are failures, cases that ended
+    without outputs are errors, and what was not run or not judged is skipped, with the reason; so
+    is what is slower on a virtual board.
     """
     root = ET.Element("testsuites", name="esp-nn-bench")
     suites: dict[str, ET.Element] = {}
@@ -53,6 +54,8 @@ def junit(
         if timed.verdict != "pass":
             text = timed.detail or "the output of the timed calls was not right"
             _add(case, _TAGS[timed.verdict], text)
+        elif judgement and judgement.status == "regression" and board.virtual:
+            _add(case, "skipped", f"slower, but on a virtual board: {judgement.reason}")
         elif judgement and judgement.status == "regression":
             _add(case, "failure", judgement.reason)
         elif judgement and judgement.status == "not-judged":

@@ -79,10 +79,16 @@ class Store:
         if not path.is_file():
             raise BenchError(f"no results in {folder}: run 'bench run' first")
         try:
-            return cls(path, connect(path))
+            store = cls(path, connect(path))
         except BenchError:
             # A store on read-only media can still be looked at.
-            return cls(path, connect(path, read_only=True))
+            store = cls(path, connect(path, read_only=True))
+        try:
+            store._check()
+        except BaseException:
+            store.close()
+            raise
+        return store
 
     def close(self) -> None:
         """Close the file; the object is of no use afterwards."""
@@ -207,6 +213,15 @@ class Store:
         """Return the rows of a query, by index or name; reports are views of the store."""
         with self._lock, one_line(self.path):
             return self._connection.execute(sql, parameters).fetchall()
+
+    def _check(self) -> None:
+        """Raise if SQLite finds the file damaged: a damaged table can look like an empty one."""
+        found = self.query("PRAGMA quick_check(1)")[0][0]
+        if found != "ok":
+            raise BenchError(
+                f"result store {self.path}: it is damaged ({' '.join(str(found).split())}): move "
+                "it away and keep it, then run again"
+            )
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:

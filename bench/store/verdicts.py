@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from bench.errors import BenchError
 from bench.store.gate import Rule
@@ -12,6 +13,8 @@ from bench.store.results import Stored
 
 # Beyond any number of nights, samples or LSB that means something.
 _MOST = 1_000_000
+
+Row = TypeVar("Row")
 
 REFERENCES = ("integer", "float32", "portable", "runtime", "eager")
 
@@ -82,27 +85,38 @@ def settled(stored: Iterable[Stored]) -> list[Stored]:
     A wrong output in any attempt is a failure. An attempt that ended in an error (a reset, a lost
     line) does not count once a later attempt was judged; it is still in the store.
     """
-    rows = list(stored)
+    return _settled(list(stored), lambda row: row.board.id, lambda row: row.result)
+
+
+def settled_results(results: Iterable[CaseResult]) -> list[CaseResult]:
+    """Return one result a comparison of one board, as :func:`settled`."""
+    return _settled(list(results), lambda _: None, lambda result: result)
+
+
+def _settled(
+    rows: list[Row], board_of: Callable[[Row], object], result_of: Callable[[Row], CaseResult]
+) -> list[Row]:
     judged: dict[tuple[object, ...], int] = {}
     for row in rows:
-        if row.result.verdict in ("pass", "fail"):
-            key = _execution(row)
-            judged[key] = max(judged.get(key, 0), row.result.attempt)
-    best: dict[tuple[object, ...], Stored] = {}
+        result = result_of(row)
+        if result.verdict in ("pass", "fail"):
+            key = (board_of(row), *_execution(result))
+            judged[key] = max(judged.get(key, 0), result.attempt)
+    best: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        result = row.result
-        if result.verdict == "error" and judged.get(_execution(row), 0) > result.attempt:
+        result = result_of(row)
+        later = judged.get((board_of(row), *_execution(result)), 0)
+        if result.verdict == "error" and later > result.attempt:
             continue
-        key = (row.board.id, *_identity(result))
-        if key not in best or best[key].result.verdict != "fail":
+        key = (board_of(row), *_identity(result))
+        if key not in best or result_of(best[key]).verdict != "fail":
             best[key] = row
     return list(best.values())
 
 
-def _execution(row: Stored) -> tuple[object, ...]:
+def _execution(result: CaseResult) -> tuple[object, ...]:
     """Return what is run again as a whole: a kernel case, or a program with all its inputs."""
-    result = row.result
-    return (row.board.id, result.level, result.model or result.name, result.route)
+    return (result.level, result.model or result.name, result.route)
 
 
 def _identity(result: CaseResult) -> tuple[object, ...]:

@@ -290,15 +290,43 @@ def test_boards_that_are_left_out_are_told(
     assert "1 of 2 boards is used, the first that is free: give -n 2" in session.output
 
 
+def _pytest(*arguments: object) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=_ROOT,
+        env={name: value for name, value in os.environ.items() if name != "ESPPORT"},
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_target_alone_means_the_cases_for_boards() -> None:
+    status, output = _pytest("--target", "host", "--collect-only", "-q")
+    assert status == 0, output
+    named = {line.partition("::")[0] for line in output.splitlines() if "::" in line}
+    assert named == {
+        f"tests/device/test_{kind}_cases.py" for kind in ("kernel", "multiply", "program")
+    }
+
+
+def test_a_wrong_application_folder_is_named(make_board: MakeBoard, tmp_path: Path) -> None:
+    board = make_board()
+    status, output = _pytest(
+        *("--target", "esp32s3", "--port", board.url, f"--app-path={tmp_path / 'none'}"),
+        *(_KERNELS, *_SOME),
+    )
+    assert status == 2, output
+    assert f"no folder {tmp_path / 'none'}: correct --app-path" in output
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_no_board_is_a_usage_error(workers: tuple[str, ...]) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", _KERNELS, "--target", "esp32s3", *workers]
-    env = {name: value for name, value in os.environ.items() if name != "ESPPORT"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=_ROOT, env=env, timeout=120, check=False
-    )
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
-    assert "no esp32s3 board: looked for" in done.stdout + done.stderr
+    status, output = _pytest("-q", _KERNELS, "--target", "esp32s3", *workers)
+    assert status == pytest.ExitCode.USAGE_ERROR, output
+    assert "no esp32s3 board: looked for" in output
 
 
 def test_an_unknown_target_is_a_usage_error(build: BuildFolder) -> None:

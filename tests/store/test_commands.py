@@ -1,10 +1,12 @@
 """``bench report`` and ``bench compare`` as people call them."""
 
 import json
+import sqlite3
 
 import pytest
+from bench_process import on_a_small_disk
 from click.testing import CliRunner
-from synthetic import HOST, at, esp, fill_for_looking, latency, result, wrong
+from synthetic import HOST, at, esp, fill_for_looking, host, latency, result, wrong
 
 from bench.commands.compare import compare
 from bench.commands.report import report
@@ -53,6 +55,44 @@ def test_compare_under_another_rule_and_of_an_earlier_run(folder):
     early = call(compare, "--results", folder, "--run", 2)
     assert "not-judged: 0 slower, 0 faster, 0 unchanged, 108 not judged" in early
     assert "1 of 5 needed passing nights before" in early
+
+
+def test_compare_judges_a_virtual_board_too(tmp_path):
+    with Store.open(tmp_path) as store:
+        for day in range(9):
+            run = store.begin_run("latency", HOST)
+            board = store.add_board(run, host())
+            store.add_latency(board, latency([1520 if day == 8 else 1020] * 40))
+            store.finish_run(run, "pass")
+    out = call(compare, "--results", tmp_path, expect=1)
+    assert "fail: 1 slower (1 on virtual boards), 0 faster" in " ".join(out.split())
+    assert "pass" in call(report, "--results", tmp_path).splitlines()
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(folder, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("the old page")
+    done = on_a_small_disk("report", "--results", folder, "--html", page, limit=60_000)
+    assert f"cannot write {page}: File too large" in done.refusal()
+    assert page.read_text() == "the old page"
+    assert list(tmp_path.iterdir()) == [page]
+
+
+def test_a_damaged_store_is_not_called_empty(tmp_path):
+    fill_for_looking(tmp_path, nights=2)
+    path = tmp_path / "bench.sqlite"
+    content = bytearray(path.read_bytes())
+    with sqlite3.connect(path) as database:
+        (page,) = database.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name='runs'"
+        ).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    start = (page - 1) * size
+    content[start + 3 : start + 5] = bytes(2)  # the number of rows in the table's only page
+    path.write_bytes(content)
+    for command in (report, compare):
+        with pytest.raises(BenchError, match=r"it is damaged .*: move it away and keep it"):
+            call(command, "--results", tmp_path)
 
 
 def test_compare_without_timings(tmp_path):

@@ -13,6 +13,7 @@ from synthetic import HOST, at, esp, host, latency, result, wrong
 from trace_processor import query_trace
 
 from bench.store import Store
+from bench.store.document import run_document
 from bench.store.exports import chrome_trace, metric_lines, metrics, pytest_benchmark
 from bench.store.history import entries_of, load_series
 from bench.store.junit import junit
@@ -191,19 +192,26 @@ def test_junit(store):
     assert cases["lost [native]"].find("error").get("message") == "rebooted"
 
 
-def test_junit_has_the_gates_regressions(tmp_path):
+@pytest.mark.parametrize(("virtual", "tag"), [(False, "failure"), (True, "skipped")])
+def test_junit_has_the_gates_regressions(tmp_path, virtual, tag):
     with Store.open(tmp_path) as store:
         for day in range(9):
             run = store.begin_run("latency", HOST)
-            # The board's name is not what makes it the same board.
-            board = store.add_board(run, esp(name=f"name{day}"))
+            # The board's name is not what makes it the same board, unless it is virtual.
+            info = host() if virtual else esp(name=f"name{day}")
+            board = store.add_board(run, info)
             store.add_latency(board, latency([1520 if day == 7 else 1020] * 40))
             store.add_latency(board, latency([1020] * 40, variant="portable"))
             store.finish_run(run, "pass")
         gate = entries_of(load_series(store), 8)
         chosen = load_timings(store, boards_of(store, 8))
         root = ET.fromstring(junit(load_run(store, 8), [], chosen, gate))
+        document = run_document(load_run(store, 8), [], chosen, gate)
     cases = {c.get("name"): c for c in root.iter("testcase")}
     assert set(cases) == {"latency/256 [native]", "latency/256 [portable]"}
-    assert cases["latency/256 [native]"].find("failure") is not None
+    assert cases["latency/256 [native]"].find(tag) is not None
+    assert root.get("failures") == str(int(not virtual))
+    verdict = "pass" if virtual else "fail"
+    assert document["verdict"] == document["gate"]["verdict"] == verdict
+    assert document["gate"]["counts"]["regression"] == 1
     assert len(cases["latency/256 [portable]"]) == 0

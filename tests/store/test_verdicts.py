@@ -7,7 +7,7 @@ from bench.errors import BenchError
 from bench.store import Store
 from bench.store.gate import Rule
 from bench.store.results import Stored, load_results
-from bench.store.verdicts import Rejudge, overall, settled
+from bench.store.verdicts import Rejudge, overall, settled, settled_results
 
 
 def stored(tmp_path, *results):
@@ -92,6 +92,7 @@ def test_an_error_made_good_does_not_count_but_a_wrong_output_does(tmp_path):
     found = {(r.result.name, r.result.verdict) for r in settled(rows)}
     assert found == {("a", "pass"), ("b", "fail"), ("c", "error")}
     assert len(settled(rows)) == 3
+    assert settled_results(r.result for r in rows) == [r.result for r in settled(rows)]
 
 
 def test_a_program_is_repeated_with_all_its_inputs(tmp_path):
