@@ -63,6 +63,7 @@ def main() -> None:
     except BenchError as error:
         click.echo(f"bench: error: {error}", err=True)
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("bench: interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        where = str(error.__cause__ or error)  # click makes an Abort of an interrupt
+        click.echo(f"bench: interrupted{where and ': ' + where}", err=True)
         sys.exit(130)

@@ -103,6 +103,7 @@ def _workers() -> int:
 def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
     """Return where the boards are: as told, or as many as ``--count`` says of those found."""
     from bench.lab.find import find_port
+    from bench.lab.locks import BoardLock
     from bench.lab.ports import find_ports
 
     count: int = config.getoption("count")
@@ -111,6 +112,8 @@ def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
         ports = found[:count]
     else:
         ports = find_port(kind, config.getoption("port")).split("|")
+    if len({BoardLock(port).identity for port in ports}) < len(ports):
+        raise BenchError(f"--port {'|'.join(ports)}: one board is there twice: give each once")
     workers = _workers()
     if workers > len(ports):
         raise BenchError(

@@ -39,7 +39,7 @@ def board() -> None:
 @click.option("--mac", default="7c:df:a1:00:00:01", show_default=True, help="Its MAC.")
 @click.option(
     "--runner",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, executable=True, path_type=Path),
     help="Executable that plays the flashed application.  [default: the host's runner, built]",
 )
 @click.option(
@@ -132,7 +132,10 @@ def flash(port: str, folder: Path, mac: str | None, force: bool, wiring: str | N
     from bench.lab.hello import running_firmware
     from bench.lab.image import BuildFolder
     from bench.lab.locks import lock_board
+    from bench.lab.mac import parse_mac
 
+    if mac is not None:
+        mac = parse_mac(mac).hex(":")
     build = BuildFolder.read(folder)
     bar = Progress(
         TextColumn("{task.description}"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.commands.options import results_option, run_option
+from bench.errors import BenchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,9 +45,14 @@ def compare(results: Path | None, run: int | None, rule: str, as_json: bool) -> 
     from bench.store.results import load_run
     from bench.store.verdicts import Rejudge
 
-    gate_rule = Rejudge.parse(rule).gate
+    parsed = Rejudge.parse(rule)
+    if parsed.allowed:
+        raise BenchError(
+            f"--rule {rule}: {', '.join(parsed.allowed)} is about outputs, and only timings are "
+            "compared here: 'bench report --rejudge' takes it"
+        )
     with Store.read(results or project_root() / "results") as store:
-        series = load_series(store, gate_rule)
+        series = load_series(store, parsed.gate)
         latest = max((one.runs[-1] for one in series), default=None)
         chosen = load_run(store, run if run is not None else latest)
         entries = entries_of(series, chosen.id)

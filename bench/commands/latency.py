@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from bench.commands.interrupted import kept_in
 from bench.commands.options import (
     cases_option,
     json_option,
@@ -79,6 +80,7 @@ def latency(
             raise BenchError(
                 "none of these cases is timed: choose among 'grid/*' and the models' routes"
             )
+        stack.enter_context(kept_in(run.store.path))
         for one in (run, current):
             if one is not None:
                 stack.enter_context(one)

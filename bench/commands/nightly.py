@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.commands.interrupted import kept_in
 from bench.commands.options import (
     cases_option,
     json_option,
@@ -93,7 +94,8 @@ def nightly(
         night = Night(devices, cases, release=release, results=results)
     told, begun, done = _progress([board.name for board in chosen])
     try:
-        report = night.run(listed, told, begun)
+        with kept_in(night.store):
+            report = night.run(listed, told, begun)
     finally:
         done()
     _show(report, as_json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.commands.interrupted import kept_in
 from bench.commands.options import (
     cases_option,
     json_option,
@@ -70,7 +71,7 @@ def run(
         bench_run = Run(target, port=port, native=native, results=results, faults=spec, say=say)
         cases = select_cases(models, patterns, placements, lambda: bench_run.build.library, say)
         jobs = cases.jobs(placements)
-    with bench_run:
+    with kept_in(bench_run.store.path), bench_run:
         for job in tracked("running", [job.name for job in jobs], jobs):
             bench_run.check(job)
     if as_json:

@@ -97,9 +97,13 @@ class BoardLock:
             self._lock.release()
 
     def _write_note(self) -> None:
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # a container's user that has no name
+            user = str(os.getuid())
         note = {
             "pid": os.getpid(),
-            "user": getpass.getuser(),
+            "user": user,
             "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200],
             "since": time.strftime("%Y-%m-%d %H:%M:%S"),
         }

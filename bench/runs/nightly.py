@@ -51,6 +51,11 @@ class Night:
             for board in boards
         ]
 
+    @property
+    def store(self) -> Path:
+        """Where the results are kept."""
+        return self._record.store.path
+
     def run(
         self,
         known_bad: Sequence[KnownBad],

@@ -107,6 +107,16 @@ def test_another_board_is_refused_though_it_runs_the_build(
     assert board.counters.blocks == 0
 
 
+def test_what_is_no_mac_is_no_other_board(make_board: MakeBoard, build: BuildFolder) -> None:
+    board = make_board(flashed=build)
+    result = _bench("flash", "--port", board.url, "--build", build.folder, "--mac", "banana")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        "bench: error: 'banana' is no MAC: write six bytes as aa:bb:cc:dd:ee:ff\n"
+    )
+    assert (board.counters.downloads, board.counters.blocks) == (0, 0)
+
+
 def test_a_damaged_build_is_one_line_and_nothing_is_written(
     make_board: MakeBoard, build: BuildFolder, tmp_path: Path
 ) -> None:
@@ -181,9 +191,11 @@ def test_the_virtual_board_fails_on_demand(
     ("options", "words"),
     [
         (["--fault", "fire"], "unknown fault 'fire'"),
+        (["--fault", "hang*0"], "fault 'hang*0': '*0' is never"),
         (["--mac", "me"], "'me' is no MAC"),
         (["--flash-file", "/proc/flash.bin"], "cannot use /proc/flash.bin as flash"),
         (["--runner", "/nowhere"], "'/nowhere' does not exist"),
+        (["--runner", "/etc/passwd"], "'/etc/passwd' is not executable"),
     ],
 )
 def test_wrong_options_are_named(

@@ -342,6 +342,14 @@ def test_more_workers_than_boards(build: BuildFolder, monkeypatch: pytest.Monkey
     assert "2 workers, but boards at /dev/ttyNONE only: give -n 1" in crowd.output
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_one_board_named_twice(workers: tuple[str, ...]) -> None:
+    ports = "rfc2217://127.0.0.1:4000|rfc2217://localhost:4000"
+    status, output = _pytest(*("-q", _KERNELS, "--target", "esp32s3", "--port", ports, *workers))
+    assert status == pytest.ExitCode.USAGE_ERROR, output
+    assert f"--port {ports}: one board is there twice" in output
+
+
 def test_no_build(make_board: MakeBoard, build: BuildFolder, tmp_path: Path) -> None:
     board = make_board()
     nothing = Session(board.url, build, _KERNELS, "--app-path", tmp_path)

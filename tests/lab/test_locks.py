@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import signal
 import subprocess
@@ -129,3 +130,17 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BenchError, match=r"cannot lock board .* in .*file .*: make that folder"):
         BoardLock(_MAC, folder=tmp_path / "file").acquire()
+
+
+def test_a_user_without_a_name_is_known_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    with (
+        BoardLock("/dev/ttyX", folder=tmp_path),
+        pytest.raises(BoardBusy, match=f"process {os.getpid()} of {os.getuid()} since"),
+    ):
+        BoardLock("/dev/ttyX", folder=tmp_path).acquire()

@@ -60,7 +60,8 @@ def test_interrupt_ends_all_workers(tmp_path: Path) -> None:
             process.kill()
             process.communicate()
         assert process.returncode == 130, stderr
-        assert "bench: interrupted" in stderr and "Traceback" not in stdout + stderr
+        assert f"bench: interrupted: what was finished is kept in {tmp_path}" in stderr
+        assert "Traceback" not in stdout + stderr
         assert not any(map(alive, started))
         assert query(tmp_path, "select verdict from run_ends") == [("interrupted",)]
         assert attempts(tmp_path) >= kept

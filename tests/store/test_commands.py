@@ -177,6 +177,8 @@ def test_troubles_are_one_line(tmp_path, folder):
             call(report, "--results", folder, "--rejudge", rule)
     with pytest.raises(BenchError, match="no such name"):
         call(compare, "--results", folder, "--rule", "speed=1")
+    with pytest.raises(BenchError, match="portable is about outputs"):
+        call(compare, "--results", folder, "--rule", "relative=0.1,portable=2")
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchError, match="cannot write"):
         call(report, "--results", folder, "--html", tmp_path / "file" / "r.html")

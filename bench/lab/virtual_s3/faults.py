@@ -72,6 +72,8 @@ class Fault:
             raise BenchError(
                 f"fault {spec!r}: {kind.value} happens at once, leave out '@{match[2]}'"
             )
+        if match[3] and match[3].strip("0") == "":
+            raise BenchError(f"fault {spec!r}: '*{match[3]}' is never: write at least *1")
         if match[3]:
             times = None if match[3] == "always" else int(match[3])
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ import serial
 from serial import rfc2217
 
 from bench.errors import BenchError
+from bench.lab.mac import parse_mac
 from bench.lab.virtual_s3.chip import Chip, Counters
 from bench.lab.virtual_s3.faults import Fault, Faults
 from bench.lab.virtual_s3.flash_memory import FlashMemory
@@ -57,7 +57,7 @@ class VirtualS3:
         Raises:
             BenchError: The port is taken, the flash cannot be used, or the MAC is none.
         """
-        address = _parse_mac(mac)
+        address = parse_mac(mac)
         self.mac = address.hex(":")
         self.faults = Faults(faults)
         self._note = note
@@ -253,12 +253,6 @@ class _Port:
 
     def reset_output_buffer(self) -> None:
         """Nothing waits on this side."""
-
-
-def _parse_mac(text: str) -> bytes:
-    if not re.fullmatch(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", text):
-        raise BenchError(f"{text!r} is no MAC: write six bytes as aa:bb:cc:dd:ee:ff")
-    return bytes.fromhex(text.replace(":", ""))
 
 
 def _listen(port: int) -> socket.socket:
