@@ -52,6 +52,15 @@ class BoardRow:
         """Name for people; says so if the board is virtual."""
         return f"{self.name} (virtual)" if self.virtual else self.name
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it the same board in other runs, whatever its port and its name there.
+
+        A virtual board, or one whose id was never learnt, has nothing but its name.
+        """
+        known = self.board_id and not self.virtual
+        return self.target, self.board_id, self.virtual, None if known else self.name
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -132,11 +141,11 @@ def latest_boards(store: Store, table: str) -> list[int]:
     """Return each board's latest part in a run that has rows in `table` (numerics or latency)."""
     assert table in ("numerics", "latency")
     rows = store.query(
-        "SELECT max(rb.id) FROM run_boards rb WHERE EXISTS (SELECT 1 FROM attempts a"
-        f" JOIN {table} t ON t.attempt_id = a.id WHERE a.run_board_id = rb.id)"
-        " GROUP BY rb.board_id, rb.name ORDER BY max(rb.name)"
+        "SELECT rb.id FROM run_boards rb WHERE EXISTS (SELECT 1 FROM attempts a"
+        f" JOIN {table} t ON t.attempt_id = a.id WHERE a.run_board_id = rb.id) ORDER BY rb.id"
     )
-    return [row[0] for row in rows]
+    latest = {row.key: row for row in load_boards(store, [row[0] for row in rows]).values()}
+    return [row.id for row in sorted(latest.values(), key=lambda row: (row.name, row.id))]
 
 
 _SELECT = (

@@ -424,3 +424,27 @@ def test_a_year_of_two_hundred_cases_on_four_boards(quiet, tmp_path):
     # A line on each of four boards; single nights are not drawn among that many.
     assert found["trend"] >= 4
     assert found["ratio"] == 400
+
+
+def test_a_board_is_known_by_its_mac_whatever_its_port(quiet, tmp_path):
+    infos = [
+        esp(1, name="/dev/ttyACM0"),  # only its older timings are there
+        esp(1, name="/dev/ttyACM1"),
+        *(esp(1, name=name, virtual=True) for name in ("emulator a", "emulator b")),
+        *(esp(name=name, board_id="") for name in ("unknown a", "unknown b")),
+    ]
+    with Store.open(tmp_path) as store:
+        for number, info in enumerate(infos):
+            run = store.begin_run("correctness", HOST)
+            board = store.add_board(run, info)
+            store.add_result(board, wrong("pairs/a", 3) if number == 0 else result("pairs/a"))
+            if number == 0:
+                store.add_latency(board, latency([100.0] * 9))
+            store.finish_run(run, "pass")
+    quiet.open(write(tmp_path))
+    data = "JSON.parse(document.getElementById('data').textContent)"
+    boards = json.loads(quiet.evaluate(f"JSON.stringify({data}.boards)"))
+    names = sorted(board["name"] for board in boards)
+    assert names == ["/dev/ttyACM1", "emulator a", "emulator b", "unknown a", "unknown b"]
+    # The wrong output is of a run before the latest one of that board.
+    assert json.loads(quiet.evaluate(f"JSON.stringify({data}.totals)")) == {"pass": 5}

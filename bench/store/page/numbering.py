@@ -32,18 +32,21 @@ class Numbering:
         """Start without any."""
         self.boards = Index()
         self.cases = Index()
+        self._named_in: dict[int, int] = {}
 
     def board(self, board: BoardRow) -> int:
-        """Return a board's number."""
-        return self.boards.of(
-            f"{board.target}/{board.board_id}/{board.name}/{board.virtual}",
-            {
-                "name": board.name,
-                "target": board.target,
-                "id": board.board_id,
-                "virtual": board.virtual,
-            },
-        )
+        """Return a board's number; its name is the one of its latest run."""
+        about = {
+            "name": board.name,
+            "target": board.target,
+            "id": board.board_id,
+            "virtual": board.virtual,
+        }
+        number = self.boards.of(json.dumps(board.key), about)
+        if board.run >= self._named_in.get(number, 0):
+            self._named_in[number] = board.run
+            self.boards.items[number]["name"] = board.name
+        return number
 
     def case(self, row: Stored | Timing) -> int:
         """Return the number of a result's case."""
