@@ -51,6 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="C++ file to build in place of the native kernel (virtual board only)",
     )
+    group.addoption(
+        "--results",
+        type=Path,
+        metavar="FOLDER",
+        help="Folder of the store [default: results/]",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -150,7 +156,7 @@ def _stop(session: pytest.Session, error: BenchError, kind: str = "error") -> No
 
 @pytest.fixture(scope="session")
 def bench_run(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """A run on a started board of ``--target``; its results also go to results/.
+    """A run on a started board of ``--target``; its results also go to the store.
 
     A real board is opened by pytest-embedded's services, by default ``esp,idf``, and flashed if it
     does not run the application of ``--app-path`` and ``--build-dir`` yet. Of several boards
@@ -169,6 +175,7 @@ def bench_run(request: pytest.FixtureRequest) -> Iterator[Run]:
                     port=config.getoption("port"),
                     board=None if kind.virtual else _embedded_board(request, kind),
                     native=config.getoption("native"),
+                    results=config.getoption("results"),
                 )
             )
         except BenchError as error:

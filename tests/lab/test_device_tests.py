@@ -26,7 +26,6 @@ from bench.lab.serial_board import SerialBoard
 from bench.lab.serial_port import ServerOccupied, open_serial
 from bench.lab.virtual_s3 import Fault, VirtualS3
 from bench.paths import project_root
-from bench.runs.record import results_folder
 from bench.runs.session import BoardSession
 
 MakeBoard = Callable[..., VirtualS3]
@@ -61,9 +60,18 @@ class Session:
         self.output = done.stdout + done.stderr
 
 
-def _newest_runs(url: str, count: int) -> list[tuple[str, int, str, int]]:
+@pytest.fixture(scope="module", autouse=True)
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Have the sessions' results apart from those of the lab."""
+    folder = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_ADDOPTS", f"--results={folder}")
+        yield folder
+
+
+def _newest_runs(results: Path, url: str, count: int) -> list[tuple[str, int, str, int]]:
     """Return (target, virtual, firmware, results) of the last runs on a board, newest first."""
-    with closing(sqlite3.connect(results_folder() / "bench.sqlite")) as store:
+    with closing(sqlite3.connect(results / "bench.sqlite")) as store:
         return store.execute(
             "SELECT b.target, b.virtual, f.hash, (SELECT count(*) FROM attempts a JOIN numerics n"
             " ON n.attempt_id = a.id WHERE a.run_board_id = rb.id AND n.verdict = 'pass')"
@@ -92,6 +100,7 @@ def test_flashes_once_and_again_after_one_changed_byte(
     make_build: Callable[[bytes], BuildFolder],
     runner: Path,
     blocks_of_one_flash: int,
+    results: Path,
     tmp_path: Path,
 ) -> None:
     board = make_board(runner=runner)
@@ -104,9 +113,9 @@ def test_flashes_once_and_again_after_one_changed_byte(
     properties = {p.get("name"): p.get("value") for p in ET.parse(junit).iter("property")}
     assert properties["native against integer"] == "pass, max 0 LSB, 0 differ"
     assert int(properties["delegate against runtime, ns (virtual board)"] or 0) > 0
-    [(target, virtual, firmware, results)] = _newest_runs(board.url, 1)
+    [(target, virtual, firmware, right)] = _newest_runs(results, board.url, 1)
     assert (target, virtual, firmware) == ("esp32s3", 1, build.elf_hash)
-    assert results > 12
+    assert right > 12
 
     again = Session(board.url, build, _KERNELS, *_SOME)
     assert again.status == 0, again.output
@@ -117,7 +126,10 @@ def test_flashes_once_and_again_after_one_changed_byte(
     assert third.status == 0, third.output
     blocks = board.counters.blocks
     assert blocks > blocks_of_one_flash
-    assert [run[2] for run in _newest_runs(board.url, 2)] == [changed.elf_hash, build.elf_hash]
+    assert [run[2] for run in _newest_runs(results, board.url, 2)] == [
+        changed.elf_hash,
+        build.elf_hash,
+    ]
 
     alike = with_one_byte_changed(changed, "bench.bin", tmp_path / "alike" / "build")
     fourth = Session(board.url, alike, _KERNELS, *_SOME)
@@ -127,7 +139,11 @@ def test_flashes_once_and_again_after_one_changed_byte(
 
 
 def test_two_workers_take_one_board_each(
-    make_board: MakeBoard, build: BuildFolder, runner: Path, blocks_of_one_flash: int
+    make_board: MakeBoard,
+    build: BuildFolder,
+    runner: Path,
+    blocks_of_one_flash: int,
+    results: Path,
 ) -> None:
     boards = [make_board(mac=f"7c:df:a1:00:00:0{index}", runner=runner) for index in (1, 2)]
     ports = "|".join(board.url for board in boards)
@@ -135,7 +151,7 @@ def test_two_workers_take_one_board_each(
     assert session.status == 0, session.output
     assert f"{_HOW_MANY} passed" in session.output
     assert [board.counters.blocks for board in boards] == [blocks_of_one_flash] * 2
-    shares = [_newest_runs(board.url, 2) for board in boards]
+    shares = [_newest_runs(results, board.url, 2) for board in boards]
     assert all(len(share) == 1 and share[0][3] > 0 for share in shares)  # one run on each
     # Each case ran once: with two variants, one of them held against two references.
     assert sum(share[0][3] for share in shares) == 3 * _HOW_MANY

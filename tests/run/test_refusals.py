@@ -106,13 +106,13 @@ def test_pytest_refuses_to_run_without_a_board() -> None:
     assert "skipped" not in done.stdout
 
 
-def test_pytest_names_the_first_bad_element() -> None:
+def test_pytest_names_the_first_bad_element(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent.parent
     mutant = root / "tests" / "mutants" / "rounding_floor.cpp"
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "tests/device", "-q"),
-            *("--native", mutant, "-k", "all-pairs/symmetric"),
+            *("--native", mutant, "-k", "all-pairs/symmetric", "--results", tmp_path),
         ],
         capture_output=True,
         text=True,
