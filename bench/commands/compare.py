@@ -15,8 +15,11 @@ from bench.errors import BenchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench.store.history import Entry
+    from bench.store.history import Entry, Series
 
+# Kinds of runs that time something, if their boards let them.
+_TIMED = ("latency", "nightly")
+_NAMED = 5
 _STYLE = {"regression": "bold red", "improved": "green", "not-judged": "yellow", "ok": ""}
 
 
@@ -33,16 +36,20 @@ _STYLE = {"regression": "bold red", "improved": "green", "not-judged": "yellow",
 def compare(results: Path | None, run: int | None, rule: str, as_json: bool) -> None:
     """Compare a run's timings with the nights before it.
 
+    Without --run it is the latest run that was to time anything.
+
     Only timings of the same board, firmware configuration, case, placement and alignment are
     compared; the baseline is the median of the last passing nights. A timing with too few samples
-    or nights is "not judged". Exit status: 1 if anything is slower, on a virtual board too; in a
-    night or a report that one fails nothing.
+    or nights is "not judged".
+
+    Exit status: 1 if anything is slower, on a virtual board too (in a night or a report that one
+    fails nothing), or if the output of a timed call was wrong.
     """
     from bench.paths import project_root
     from bench.store import Store
     from bench.store.document import gate_document
-    from bench.store.history import entries_of, load_series
-    from bench.store.results import load_run
+    from bench.store.history import entries_of, load_series, not_measured
+    from bench.store.results import load_run, load_runs
     from bench.store.verdicts import Rejudge
 
     parsed = Rejudge.parse(rule)
@@ -53,21 +60,29 @@ def compare(results: Path | None, run: int | None, rule: str, as_json: bool) -> 
         )
     with Store.read(results or project_root() / "results") as store:
         series = load_series(store, parsed.gate)
-        latest = max((one.runs[-1] for one in series), default=None)
-        chosen = load_run(store, run if run is not None else latest)
+        timed = [one.id for one in load_runs(store) if one.kind in _TIMED]
+        chosen = load_run(store, max(timed, default=None) if run is None else run)
         entries = entries_of(series, chosen.id)
-        document = {"store": str(store.path), "run": chosen.id, **gate_document(entries)}
+        missing = not_measured(series, chosen.id)
+        wrong = sum(not entry.point.right for entry in entries)
+        document = {
+            "store": str(store.path),
+            "run": chosen.id,
+            **gate_document(entries),
+            "wrong_outputs": wrong,
+            "not_measured": [{"board": one.board_name, **one.case.to_json()} for one in missing],
+        }
         # What was asked for is these timings, whatever the board.
-        if document["counts"].get("regression"):
+        if wrong or document["counts"].get("regression"):
             document["verdict"] = "fail"
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:
-        _print(entries, chosen.id, document["verdict"])
+        _print(entries, missing, chosen.id, document["verdict"])
     sys.exit(1 if document["verdict"] == "fail" else 0)
 
 
-def _print(entries: Sequence[Entry], run: int, verdict: str) -> None:
+def _print(entries: Sequence[Entry], missing: Sequence[Series], run: int, verdict: str) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -103,4 +118,11 @@ def _print(entries: Sequence[Entry], run: int, verdict: str) -> None:
     for reason in sorted(reasons):
         found = sum(e.judgement.reason == reason for e in entries)
         console.print(f"[yellow]not judged[/]: {found} timings: {reason}", highlight=False)
-    console.print(f"{verdict}: {gate_counts(entries)}", highlight=False)
+    if missing:
+        names = ", ".join(f"{one.board_name} {one.case.label}" for one in missing[:_NAMED])
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        line = f"not measured, but in the run before: {names}{more}"
+        console.print(line, style="yellow", markup=False, highlight=False)
+    if not entries:
+        console.print(f"run {run} has no timings", style="yellow", highlight=False)
+    console.print(f"{verdict}: {gate_counts(entries)} (run {run})", highlight=False)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Wrong timings named on the terminal.
 _LISTED = 10
+# How every SQLite file begins.
+_SQLITE = b"SQLite format 3\0"
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -73,6 +75,8 @@ def report(
 
     folder = results or project_root() / "results"
     rule = Rejudge.parse(rejudge)
+    page = html or folder / "report.html"
+    _refuse_overwriting([path for path in (page, junit, benchmark, trace, metrics) if path])
     with Store.read(folder) as store:
         chosen = load_run(store, run)
         boards = boards_of(store, chosen.id)
@@ -80,7 +84,6 @@ def report(
         timings = load_timings(store, boards)
         series = load_series(store, rule.gate)
         gate = entries_of(series, chosen.id)
-        page = html or folder / "report.html"
         _write(page, render(store, series, rule, rejudge).encode())
         if junit:
             _write(junit, junit_of(chosen, stored, timings, gate))
@@ -107,6 +110,24 @@ def report(
     for path in (junit, benchmark, trace, metrics, page):
         if path:
             click.echo(f"wrote {path}")
+
+
+def _refuse_overwriting(paths: list[Path]) -> None:
+    """Refuse one place for two reports, and a database's place for any."""
+    for path in paths:
+        if sum(path.resolve() == other.resolve() for other in paths) > 1:
+            raise BenchError(f"two reports at {path}: give each a place of its own")
+        base = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
+        if any(_is_database(file) for file in (path, base)):
+            raise BenchError(f"{base} is a database: choose another place for the report")
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def _json(value: dict[str, Any]) -> bytes:
@@ -161,9 +182,17 @@ def _print(
     for flag in document["flags"]:
         kind = f" {flag['kind']}" if flag["kind"] else ""
         console.print(f"look at {flag['name']}{kind}: {flag['reason']}", markup=False)
+    unjudged = counts.get("not-judged", 0)
+    open_ = ""
+    if unjudged and document["verdict"] == "pass":
+        open_ = f" ({unjudged} of {len(document['gate']['timings'])} timings not judged)"
     rule = f" under the rule {document['rule']}" if document["rule"] else ""
     cut = ""
     if not document["complete"]:
         ended = document["stored_verdict"] or "killed, or still running"
         cut = f" (the run did not come to its end: {ended})"
-    console.print(f"{document['verdict']}{cut}{rule}", markup=False, highlight=False)
+    console.print(
+        f"{document['verdict']}{open_}{cut}{rule}",
+        markup=False,
+        highlight=False,
+    )

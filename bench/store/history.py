@@ -62,6 +62,11 @@ class BoardKey:
     unit: str
     hz: int | None
 
+    @property
+    def device(self) -> tuple[str, str, str]:
+        """Which board it is, whatever firmware and clock it has."""
+        return self.target, self.board_id, self.machine
+
 
 @dataclass
 class Series:
@@ -195,6 +200,23 @@ def entries_of(series: Iterable[Series], run: int) -> list[Entry]:
             at = one.runs.index(run)
             found.append(Entry(one, one.judgements[at], one.points[at]))
     return found
+
+
+def not_measured(series: Sequence[Series], run: int) -> list[Series]:
+    """Return what this run did not time, although its boards' last runs before did."""
+    measured = {(one.board.device, one.case) for one in series if run in one.runs}
+    boards = {device for device, _ in measured}
+    before: dict[tuple[str, str, str], int] = defaultdict(int)
+    for one in series:
+        earlier = (other for other in one.runs if other < run)
+        before[one.board.device] = max(before[one.board.device], *earlier, 0)
+    return [
+        one
+        for one in series
+        if one.board.device in boards
+        and (one.board.device, one.case) not in measured
+        and before[one.board.device] in one.runs
+    ]
 
 
 def is_regression(entry: Entry) -> bool:

@@ -78,6 +78,86 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(folder, tmp_path):
     assert list(tmp_path.iterdir()) == [page]
 
 
+@pytest.mark.parametrize("option", ["html", "junit", "benchmark", "trace", "metrics"])
+@pytest.mark.parametrize("name", ["bench.sqlite", "bench.sqlite-wal", "bench.sqlite-shm"])
+def test_no_report_takes_the_place_of_the_store(tmp_path, option, name):
+    fill_for_looking(tmp_path, nights=1)
+    before = (tmp_path / "bench.sqlite").read_bytes()
+    (tmp_path / "link").symlink_to(tmp_path)
+    for folder in (tmp_path, tmp_path / "link"):
+        with pytest.raises(BenchError, match=r"bench.sqlite is a database: choose another place"):
+            call(report, "--results", tmp_path, f"--{option}", folder / name)
+    assert (tmp_path / "bench.sqlite").read_bytes() == before
+
+
+def test_two_reports_at_one_place(folder, tmp_path):
+    place = tmp_path / "r"
+    with pytest.raises(BenchError, match=f"two reports at {place}"):
+        call(report, "--results", folder, "--html", place, "--junit", tmp_path / "x" / ".." / "r")
+    assert not place.exists()
+
+
+def test_compare_takes_the_latest_run_that_was_to_time_anything(tmp_path):
+    with Store.open(tmp_path) as store:
+        for kind in ("latency", "nightly", "correctness"):
+            run = store.begin_run(kind, HOST)
+            board = store.add_board(run, esp())
+            if kind == "latency":
+                store.add_latency(board, latency([100] * 40))
+            store.finish_run(run, "pass")
+    out = call(compare, "--results", tmp_path)
+    assert "run 2 has no timings" in out
+    assert "not-judged: 0 slower, 0 faster, 0 unchanged, 0 not judged, 0 drifting (run 2)" in out
+
+
+def test_compare_names_what_was_not_measured(tmp_path):
+    with Store.open(tmp_path) as store:
+        for names in ("ab", "abc", "a"):
+            run = store.begin_run("latency", HOST)
+            board = store.add_board(run, esp(1))
+            for name in names:
+                store.add_latency(board, latency([100] * 40, name=name))
+            elsewhere = store.add_board(run, esp(2))
+            store.add_latency(elsewhere, latency([100] * 40, name="a"))
+            store.finish_run(run, "pass")
+    out = " ".join(call(compare, "--results", tmp_path).split())
+    assert "not measured, but in the run before: s3-1 b [native], s3-1 c [native] not" in out
+    document = json.loads(call(compare, "--results", tmp_path, "--json"))
+    assert [(one["board"], one["name"]) for one in document["not_measured"]] == [
+        ("s3-1", "b"),
+        ("s3-1", "c"),
+    ]
+    early = json.loads(call(compare, "--results", tmp_path, "--run", 2, "--json"))
+    assert early["not_measured"] == []
+
+
+def test_compare_fails_on_a_wrong_output(tmp_path):
+    with Store.open(tmp_path) as store:
+        for day in range(9):
+            run = store.begin_run("latency", HOST)
+            board = store.add_board(run, esp())
+            for name in ("a", "b"):
+                wrong_one = day == 8 and name == "b"
+                timing = latency([100] * 40, name=name, verdict="fail" if wrong_one else "pass")
+                store.add_latency(board, timing)
+            store.finish_run(run, "fail" if day == 8 else "pass")
+    assert "pass: " in call(compare, "--results", tmp_path, "--run", 8)
+    out = call(compare, "--results", tmp_path, expect=1)
+    assert "fail: 0 slower, 0 faster, 1 unchanged, 1 not judged" in out
+    document = json.loads(call(compare, "--results", tmp_path, "--json", expect=1))
+    assert (document["verdict"], document["wrong_outputs"]) == ("fail", 1)
+
+
+def test_a_pass_says_how_many_timings_were_not_judged(tmp_path):
+    with Store.open(tmp_path) as store:
+        run = store.begin_run("nightly", HOST)
+        board = store.add_board(run, esp())
+        store.add_result(board, result())
+        store.add_latency(board, latency([100] * 40))
+        store.finish_run(run, "pass")
+    assert "pass (1 of 1 timings not judged)" in call(report, "--results", tmp_path)
+
+
 def test_a_damaged_store_is_not_called_empty(tmp_path):
     fill_for_looking(tmp_path, nights=2)
     path = tmp_path / "bench.sqlite"

@@ -79,13 +79,8 @@ def latest_entries(series: Sequence[Series]) -> list[Entry]:
     """Return what the gate says of each board's latest night."""
     newest: dict[tuple[str, str, str], int] = defaultdict(int)
     for one in series:
-        board = (one.board.target, one.board.board_id, one.board.machine)
-        newest[board] = max(newest[board], one.runs[-1])
-    entries = []
-    for one in series:
-        board = (one.board.target, one.board.board_id, one.board.machine)
-        entries += entries_of([one], newest[board])
-    return entries
+        newest[one.board.device] = max(newest[one.board.device], one.runs[-1])
+    return [entry for one in series for entry in entries_of([one], newest[one.board.device])]
 
 
 def gate_row(entry: Entry, numbering: Numbering) -> list[Any]:
