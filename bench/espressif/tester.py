@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,14 +24,17 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
-from bench.errors import BenchError
 from bench.espressif.edge import lower_multiplies, report_of, to_espnn_edge
 from bench.espressif.multiply import EDGE_QUANTIZE
+from bench.espressif.passes import EDGE_MUL_INT8
 from bench.espressif.quantizer import EspNNQuantizer
 from bench.espressif.report import Report
 from bench.espressif.testing import MultiplyCase
 
-RunOnBoard = Callable[[bytes, list[NDArray[np.generic]]], list[NDArray[np.generic]]]
+RunOnBoard = Callable[
+    [bytes, list[NDArray[np.generic]]], tuple[list[NDArray[np.generic]], int | None]
+]
+"""From a .pte and its inputs to its outputs, and the native kernel's calls, None if not counted."""
 
 
 class EspExport(Export):  # type: ignore[misc]
@@ -92,20 +96,27 @@ class EspSerialize(Serialize):  # type: ignore[misc]
     """Makes the .pte, and runs it on a board."""
 
     def __init__(self, run_on_board: RunOnBoard | None) -> None:
-        """Take the function that runs a .pte: its bytes and input arrays to output arrays."""
+        """Take what runs a .pte; None for the virtual board."""
         super().__init__()
         self._run_on_board = run_on_board
+        self.native_calls: int | None = None
 
     def run_artifact(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Run the .pte on the board.
+        """Run the .pte on the board; keeps how often the native kernel ran.
 
         Raises:
-            BenchError: The tester was not given a board.
+            BenchError: The virtual board cannot be built or started.
         """
-        if self._run_on_board is None:
-            raise BenchError("EspTester was made without run_on_board: it has nothing to run on")
         arrays = [tensor.detach().numpy() for tensor in tree_leaves(inputs)]
-        return [torch.from_numpy(np.array(a)) for a in self._run_on_board(self.artifact, arrays)]
+        with contextlib.ExitStack() as started:
+            run = self._run_on_board
+            if run is None:
+                # The tester drives boards, of which the exporter itself knows nothing.
+                from bench.runs.on_board import started_board
+
+                run = started.enter_context(started_board())
+            outputs, self.native_calls = run(self.artifact, arrays)
+        return [torch.from_numpy(np.array(output)) for output in outputs]
 
 
 class EspTester(Tester):  # type: ignore[misc]
@@ -129,7 +140,8 @@ class EspTester(Tester):  # type: ignore[misc]
             quantized: The module holds its quantizers already.
             calibration: Inputs to measure ranges with; the example inputs by default.
             dynamic_shapes: As ``torch.export.export`` takes them.
-            run_on_board: Runs a .pte on a board: bytes and input arrays to output arrays.
+            run_on_board: Runs a .pte; by default on the virtual board, which is started for it.
+                For another one see ``bench.runs.on_board.started_board``.
         """
         super().__init__(
             module,
@@ -194,25 +206,33 @@ class EspTester(Tester):  # type: ignore[misc]
     def test_implementation(self, qtol: int = 1) -> EspTester:
         """Check the .pte on the board.
 
-        Its outputs must be within ``qtol`` output steps of the quantized model's. If the program
-        quantizes nothing in float32, they must also equal the lowered Edge program's exactly.
+        Its outputs must be within ``qtol`` output steps of the quantized model's, and the native
+        kernel must have run once for each lowered multiply. If the program quantizes nothing in
+        float32, the outputs must also equal the lowered Edge program's exactly.
         (The runtime's quantizer divides by the scale as PyTorch's does not: ties may fall
         otherwise.) May follow ``test_dialect`` on the same tester.
 
         Raises:
-            AssertionError: They are not.
-            BenchError: The tester was not given a board.
+            AssertionError: Something is not so.
+            BenchError: The board cannot be started.
         """
         if self.stages[StageType.RUN_PASSES] is None:
             self.test_dialect({}, {}, qtol)
         lowered = self.stages[StageType.RUN_PASSES]
         # Before to_executorch: that puts the runtime's kernels into this very graph.
         expected = tree_leaves(lowered.run_artifact(self.example_inputs))
-        exact = all(node.target != EDGE_QUANTIZE for node in lowered.graph_module.graph.nodes)
+        targets = [node.target for node in lowered.graph_module.graph.nodes]
         self.to_executorch()
         self.serialize()
-        if exact:
-            got = self.stages[StageType.SERIALIZE].run_artifact(self.example_inputs)
+        board = self.stages[StageType.SERIALIZE]
+        got = board.run_artifact(self.example_inputs)
+        native = targets.count(EDGE_MUL_INT8)
+        if board.native_calls not in (None, native):
+            raise AssertionError(
+                f"the native kernel ran {board.native_calls} times, the program calls it {native} "
+                "times"
+            )
+        if EDGE_QUANTIZE not in targets:
             torch.testing.assert_close(
                 got, expected, rtol=0, atol=0, msg=lambda text: f"board against dialect: {text}"
             )

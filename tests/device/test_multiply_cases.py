@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from bench.cases.program import Array
-from bench.runs.programs import LoadedProgram
+from bench.runs.on_board import program_runner
 from bench.runs.run import Run
-
-# ExecuTorch's ScalarType in numpy's words.
-_TYPES = {0: "u1", 1: "i1", 2: "i2", 3: "i4", 4: "i8", 6: "f4", 7: "f8", 11: "?"}
 
 
 @pytest.mark.timeout(900)
@@ -23,20 +18,16 @@ def test_multiply_cases(bench_run: Run) -> None:
     if link.hello.programs is None:
         pytest.skip("the firmware was built without ExecuTorch and runs no programs")
 
-    def run_on_board(pte: bytes, inputs: list[Array]) -> list[Array]:
-        program = LoadedProgram(link, pte)
-        outputs, _, _ = program.run(inputs)
-        return [
-            np.frombuffer(raw, _TYPES[info.dtype]).reshape(info.sizes)
-            for raw, info in zip(outputs, program.info.outputs, strict=True)
-        ]
-
     wrong = {}
     run = [case for case in CASES if case.runs]
     for case in run:
+        tester = EspTester.of_case(case, program_runner(link))
         try:
-            EspTester.of_case(case, run_on_board).test_implementation()
+            tester.test_implementation(qtol=max(case.qtol, 1))
         except AssertionError as error:
             wrong[case.name] = str(error)
+        reasons = tuple(multiply.reason for multiply in tester.report.portable)
+        if (len(tester.report.lowered), reasons) != (case.lowered, case.reasons):
+            wrong[case.name] = f"{len(tester.report.lowered)} lowered, {reasons}"
     assert len(run) > 20
     assert not wrong

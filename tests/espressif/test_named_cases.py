@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from executorch.backends.test.harness.stages import StageType
 
 from bench.espressif import EspTester
 from bench.espressif.multiply import EDGE_DIV, EDGE_MUL
@@ -28,7 +29,7 @@ def test_case(case: MultiplyCase, run_pte) -> None:
         EDGE_MUL: len(case.reasons) + KEPT.get(case.name, 0),
         EDGE_DIV: 0,
     }
-    tester = EspTester.of_case(case, run_pte)
+    tester = EspTester.of_case(case, lambda pte, inputs: (run_pte(pte, inputs), None))
     tester.test_dialect(before, after, qtol=case.qtol)
     assert [m.reason for m in tester.report.portable] == list(case.reasons)
     assert len(tester.report.lowered) == case.lowered
@@ -45,9 +46,18 @@ def test_wrong_numbers_are_found(run_pte) -> None:
     case = MultiplyCase("square", _gate, (torch.arange(-8, 8, dtype=torch.int8),), 1)
 
     def off_by_one(pte, inputs):
-        return [output + 0.03 for output in run_pte(pte, inputs)]
+        return [output + 0.03 for output in run_pte(pte, inputs)], 1
 
     with pytest.raises(AssertionError, match="board against dialect"):
         EspTester.of_case(case, off_by_one).test_implementation()
+    with pytest.raises(AssertionError, match="ran 0 times, the program calls it 1 times"):
+        fallen_back = EspTester.of_case(case, lambda pte, inputs: (run_pte(pte, inputs), 0))
+        fallen_back.test_implementation()
     with pytest.raises(AssertionError, match="Expected 2"):
         EspTester.of_case(case).test_dialect({EDGE_MUL: 2}, {})
+
+
+def test_the_board_is_the_virtual_one_by_default() -> None:
+    x = torch.arange(-8, 8, dtype=torch.int8)
+    tester = EspTester.of_case(MultiplyCase("square", _gate, (x,), 1)).test_implementation()
+    assert tester.stages[StageType.SERIALIZE].native_calls == 1
