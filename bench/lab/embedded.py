@@ -33,7 +33,7 @@ from bench.lab.hello import Running
 from bench.lab.image import BuildFolder
 from bench.lab.locks import BoardLock, lock_first
 from bench.lab.ports import wiring_of
-from bench.lab.reset import line_reset
+from bench.lab.reset import ask_for_loader, line_reset
 from bench.link import Link
 from bench.link.errors import LinkError
 from bench.link.transport import Transport, adopt_port
@@ -201,8 +201,21 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
         # What the board says counts, not pytest-embedded's memory of what this session flashed.
         asked = self.skip_autoflash
         self._mac = bytes(self.esp.read_mac()).hex(":")
+        if self.port.startswith("rfc2217:"):
+            self._connect_as_if_opened()
         super()._post_init()
         self.skip_autoflash = asked and not self.erase_all
+
+    def _connect_as_if_opened(self) -> None:
+        # The port stays open from here on, its lines as the last reset left them; pytest-embedded
+        # connects anew to flash, erase and dump.
+        connect = self.esp.connect
+
+        def ask_and_connect(*args: Any, **kwargs: Any) -> None:
+            ask_for_loader(self.esp._port)
+            connect(*args, **kwargs)
+
+        self.esp.connect = ask_and_connect
 
     def _start(self) -> None:
         self.hard_reset()

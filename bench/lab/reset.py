@@ -17,6 +17,8 @@ from bench.lab.wiring import Wiring
 
 # EN is held low for so long, in seconds; a bridge's transistors and capacitor need a few ms.
 _HOLD = 0.1
+# A server of esptool's takes DTR for the start of a reset of its own, which lasts so long.
+_SETTLE = 0.2
 
 
 class ResetFailed(BenchError):
@@ -109,6 +111,19 @@ class Command:
 def line_reset(wiring: Wiring) -> RtsDtr | UsbJtag:
     """Return the strategy that uses a wiring's modem lines."""
     return RtsDtr() if wiring is Wiring.UART else UsbJtag()
+
+
+def ask_for_loader(port: serial.Serial) -> None:
+    """Assert the lines as opening a port does, for esptool to connect on a port that stayed open.
+
+    An RFC 2217 server does not tell how its board is wired, and esptool then resets it as behind a
+    UART bridge. The chip's own USB enters its loader in that sequence only if the wish for it was
+    noted before, as it is by opening; a board behind a bridge takes no notice.
+    """
+    port.rts = False
+    port.dtr = True
+    port.rts = True
+    time.sleep(_SETTLE)
 
 
 def _pulse(port: serial.Serial) -> None:

@@ -25,6 +25,7 @@ from bench.lab.locks import BoardLock
 from bench.lab.serial_board import SerialBoard
 from bench.lab.serial_port import ServerOccupied, open_serial
 from bench.lab.virtual_s3 import Fault, VirtualS3
+from bench.lab.wiring import Wiring
 from bench.paths import project_root
 from bench.runs.session import BoardSession
 
@@ -135,6 +136,21 @@ def test_flashes_once_and_again_after_one_changed_byte(
     fourth = Session(board.url, alike, _KERNELS, *_SOME)
     assert fourth.status == 0, fourth.output
     assert board.counters.blocks > blocks
+    assert is_free(board)
+
+
+def test_a_usb_jtag_board_is_flashed_blank_and_with_an_application(
+    make_board: MakeBoard,
+    build: BuildFolder,
+    make_build: Callable[[bytes], BuildFolder],
+    runner: Path,
+) -> None:
+    board = make_board(runner=runner, wiring=Wiring.USB_JTAG)
+    for other in (build, make_build(b"firmware onf")):
+        blocks = board.counters.blocks
+        session = Session(board.url, other, _KERNELS, "-k", "size/7/")
+        assert session.status == 0, session.output
+        assert board.counters.blocks > blocks
     assert is_free(board)
 
 
