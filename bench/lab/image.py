@@ -37,6 +37,19 @@ PARTITION_TYPE_APP = 0
 PARTITION_TABLE_SIZE = 0xC00
 
 _CHIP = "esp32s3"
+# Chip ids of image headers (esp_chip_id_t in ESP-IDF's esp_app_format.h).
+_CHIPS = {
+    0: "ESP32",
+    2: "ESP32-S2",
+    5: "ESP32-C3",
+    CHIP_ID_ESP32S3: "ESP32-S3",
+    12: "ESP32-C2",
+    13: "ESP32-C6",
+    16: "ESP32-H2",
+    18: "ESP32-P4",
+    20: "ESP32-C61",
+    23: "ESP32-C5",
+}
 _HEADER = struct.Struct("<BBBBI16s")
 _SEGMENT = struct.Struct("<II")
 _PARTITION = struct.Struct("<2sBBII16sI")
@@ -54,8 +67,8 @@ def image_defect(data: bytes) -> str | None:
     """Return None if ``data`` starts with a whole ESP32-S3 image, else what is wrong with it."""
     if len(data) < _HEADER.size or data[0] != IMAGE_MAGIC:
         return f"invalid header: 0x{int.from_bytes(data[:4], 'little'):08x}"
-    if int.from_bytes(data[12:14], "little") != CHIP_ID_ESP32S3:
-        return f"image is for chip {int.from_bytes(data[12:14], 'little')}"
+    if _chip_id(data) != CHIP_ID_ESP32S3:
+        return f"image is for chip {_chip_id(data)}"
     state = CHECKSUM_START
     at = _HEADER.size
     for _ in range(data[1]):
@@ -76,6 +89,10 @@ def image_defect(data: bytes) -> str | None:
     if data[23] == 1 and hashlib.sha256(data[:at]).digest() != data[at : at + 32]:
         return "Image hash failed - image is corrupt"
     return None
+
+
+def _chip_id(data: bytes) -> int:
+    return int.from_bytes(data[12:14], "little")
 
 
 def elf_hash(data: bytes) -> str | None:
@@ -214,18 +231,19 @@ def _application_hash(contents: _Contents, hint: str) -> str:
     """Return the application's identity if it is whole, and if what starts it is, too."""
     applications = [(at, path, data) for at, path, data in contents if elf_hash(data)]
     for _, path, data in applications:
-        _refuse_damaged(path, image_defect(data), hint)
+        _refuse_image(path, data, hint)
     if not applications:
         raise BenchError(f"no application image among {[str(p) for _, p, _ in contents]}: {hint}")
     at_offset = {offset: (path, data) for offset, path, data in contents}
-    for offset, what, defect_of in (
-        (BOOTLOADER_OFFSET, "bootloader", image_defect),
-        (PARTITION_TABLE_OFFSET, "partition table", partition_table_defect),
+    for offset, what in (
+        (BOOTLOADER_OFFSET, "bootloader"),
+        (PARTITION_TABLE_OFFSET, "partition table"),
     ):
         if offset not in at_offset:
             raise BenchError(f"the build has no {what} for {offset:#x}: {hint}")
-        path, data = at_offset[offset]
-        _refuse_damaged(path, defect_of(data), hint)
+    _refuse_image(*at_offset[BOOTLOADER_OFFSET], hint)
+    path, data = at_offset[PARTITION_TABLE_OFFSET]
+    _refuse_damaged(path, partition_table_defect(data), hint)
     start = app_offset(at_offset[PARTITION_TABLE_OFFSET][1])
     for offset, _, data in applications:
         if offset == start:
@@ -235,6 +253,17 @@ def _application_hash(contents: _Contents, hint: str) -> str:
         f"{path.name} would be written to {offset:#x}, but the partition table has the application "
         f"at {start:#x}: {hint}"
     )
+
+
+def _refuse_image(path: Path, data: bytes, hint: str) -> None:
+    if data[:1] == bytes([IMAGE_MAGIC]) and len(data) >= _HEADER.size:
+        chip = _chip_id(data)
+        if chip != CHIP_ID_ESP32S3 and chip in _CHIPS:
+            raise BenchError(
+                f"{path} is for an {_CHIPS[chip]}, not an {_CHIPS[CHIP_ID_ESP32S3]}: build it with "
+                f"'idf.py set-target {_CHIP}'"
+            )
+    _refuse_damaged(path, image_defect(data), hint)
 
 
 def _refuse_damaged(path: Path, defect: str | None, hint: str) -> None:

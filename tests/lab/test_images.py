@@ -103,6 +103,17 @@ def test_an_unfinished_build_says_what_to_do(
         BuildFolder.read(folder)
 
 
+@pytest.mark.parametrize("name", ["bench.bin", "bootloader/bootloader.bin"])
+def test_an_image_for_another_chip_names_it(build: BuildFolder, tmp_path: Path, name: str) -> None:
+    folder = _copy(build, tmp_path)
+    data = bytearray((folder / name).read_bytes())
+    data[12] = 0
+    (folder / name).write_bytes(data)
+    sentence = f"{name} is for an ESP32, not an ESP32-S3: build it with 'idf.py set-target esp32s3'"
+    with pytest.raises(BenchError, match=re.escape(sentence)):
+        BuildFolder.read(folder)
+
+
 _TABLE = "partition_table/partition-table.bin"
 _BOOTLOADER = "bootloader/bootloader.bin"
 
