@@ -23,7 +23,7 @@ struct KernelCall {
   PathCount count;
 };
 
-// Beside the timing loop, so that a timed call fetches no code but the kernel's from elsewhere.
+// Beside what reads the clock, so that a timed call fetches no code but the kernel's from elsewhere.
 BENCH_TIMED_CODE __attribute__((noinline)) void call_kernel(void* context) {
   KernelCall& call = *static_cast<KernelCall*>(context);
   call.count = call.run(call.x, call.y, call.out, call.elements, call.params);

@@ -8,6 +8,8 @@ namespace {
 
 constexpr uint32_t kEmptyCalls = 31;
 
+// Only what runs between two readings of the clock is timed code; time_calls, around it, is not.
+
 BENCH_TIMED_CODE __attribute__((noinline)) uint32_t time_call(TimedFunction function, void* context,
                                                               bool mask) {
   const TimedSection section(mask);
