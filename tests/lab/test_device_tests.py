@@ -29,6 +29,11 @@ from bench.lab.wiring import Wiring
 from bench.paths import project_root
 from bench.runs.session import BoardSession
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 MakeBoard = Callable[..., VirtualS3]
 
 _ROOT = project_root()
@@ -342,6 +347,12 @@ def test_a_target_alone_means_the_cases_for_boards() -> None:
     assert named == {
         f"tests/device/test_{kind}_cases.py" for kind in ("kernel", "multiply", "program")
     }
+
+
+def test_what_documented_sessions_use_needs_no_extra() -> None:
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split("[>=]", line)[0] for line in project["dependencies"]}
+    assert {"pytest-timeout", "pytest-xdist"} <= needed
 
 
 def test_a_wrong_application_folder_is_named(make_board: MakeBoard, tmp_path: Path) -> None:
