@@ -31,6 +31,9 @@ _FIXTURE = "bench_run"
 _ON_BOARD = "bench-on-real-board"
 _USAGE = "usage error"
 _RAN = ("passed", "failed", "error", "xfailed", "xpassed", "rerun")
+# What was done to the boards of this process, and in a worker's output for the controller.
+_FLASHING = "bench-flashing"
+_flashing = pytest.StashKey[list[str]]()
 
 
 class BenchWarning(UserWarning):
@@ -61,9 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let ``--target`` alone mean this project's cases: its other tests need no board."""
+    if not config.getoption("target"):
+        return
     nothing_named = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if config.getoption("target") and nothing_named and config.rootpath == project_root():
-        config.args = [str(config.rootpath / "tests" / "device")]
+    ours = project_root() / "tests" / "device"
+    if nothing_named and config.rootpath == project_root():
+        config.args = [str(ours)]
 
 
 @pytest.hookimpl(trylast=True)
@@ -169,20 +175,39 @@ def bench_run(request: pytest.FixtureRequest) -> Iterator[Run]:
     with contextlib.ExitStack() as entered:
         try:
             kind = board_type(target_of(config))
+            board = None if kind.virtual else _embedded_board(request, kind)
             run = entered.enter_context(
                 Run(
                     target=kind.target,
                     port=config.getoption("port"),
-                    board=None if kind.virtual else _embedded_board(request, kind),
+                    board=board,
                     native=config.getoption("native"),
                     results=config.getoption("results"),
                 )
             )
         except BenchError as error:
             _stop(request.session, error)
+        if board is not None:
+            _told_of_flashing(config).append(board.flashing)
         for what in getattr(run.board, "retries", ()):
             warnings.warn(BenchWarning(f"while {run.board.name} was flashed, {what}"), stacklevel=1)
         yield run
+
+
+def _told_of_flashing(config: pytest.Config) -> list[str]:
+    """Return the list of what was done to boards, of which a worker's goes to the controller."""
+    if hasattr(config, "workeroutput"):
+        told: list[str] = config.workeroutput.setdefault(_FLASHING, [])
+        return told
+    return config.stash.setdefault(_flashing, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker of xdist did to its board."""
+    # A worker that crashed has no output.
+    output = getattr(node, "workeroutput", None) or {}
+    _told_of_flashing(node.config).extend(output.get(_FLASHING, ()))
 
 
 def _embedded_board(request: pytest.FixtureRequest, kind: BoardType) -> EmbeddedBoard:
@@ -290,7 +315,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say why such a session fails."""
+    """Say what was flashed, and why a session fails that tested nothing."""
+    for line in _told_of_flashing(config):
+        terminalreporter.write_line(f"bench: {line}")
     if _all_skipped(config):
         terminalreporter.write_line(
             "bench: error: every test for the board was skipped, so nothing was tested", red=True

@@ -107,6 +107,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
     Attributes:
         console: If set, gets what the board prints, too.
         flashed: Whether anything was written.
+        build: What the board runs now; None if it was not asked for (``--skip-autoflash``).
         retries: What esptool did over again while flashing, one sentence each.
     """
 
@@ -119,6 +120,7 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
         self._link: Link | None = None
         self._reader: _ConsoleReader | None = None
         self.flashed = False
+        self.build: BuildFolder | None = None
         self.retries: list[str] = []
         port = kwargs.get("port")
         if port is not None and not port.endswith("*"):
@@ -226,12 +228,14 @@ class LinkSerial(IdfSerial):  # type: ignore[misc]
         before = self._running()
         if before is not None and runs(before, build) and not self.erase_all:
             logging.info("The board runs %s already, nothing to flash", build.elf_hash[:12])
+            self.build = build
             return
         note = LastFlashed(self._mac)
         note.begin()
         self.flash()
         expect_running(self.port, build, self._running())
         note.end(build)
+        self.build = build
 
     def _running(self) -> Running | None:
         try:

@@ -73,6 +73,17 @@ class EmbeddedBoard:
         """What esptool did over again while flashing it, one sentence each."""
         return [] if self.dut is None else list(self.dut.serial.retries)
 
+    @property
+    def flashing(self) -> str:
+        """What was done to have the application on it, for people."""
+        serial: LinkSerial = self.dut.serial
+        if serial.build is None:
+            return f"nothing flashed on {self.url}, as asked for"
+        what = serial.build.elf_hash[:12]
+        if serial.flashed:
+            return f"flashed {what} on {self.url}"
+        return f"{self.url} runs {what} already, nothing flashed"
+
     def start(self) -> None:
         """Take a board, flash it if it does not run the application yet, and open its dut.
 

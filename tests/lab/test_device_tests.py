@@ -44,10 +44,20 @@ _HOW_MANY = 12
 _WITHOUT = ("hypothesispytest", "hydra_pytest", "anyio", "benchmark", "cacheprovider")
 
 
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "ESPPORT"}
+
+
 class Session:
     """A pytest that ended."""
 
-    def __init__(self, port: str, build: BuildFolder, *arguments: object, cwd: Path = _ROOT):
+    def __init__(
+        self,
+        port: str,
+        build: BuildFolder,
+        *arguments: object,
+        cwd: Path = _ROOT,
+    ):
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pytest", "-ra"),
@@ -58,7 +68,7 @@ class Session:
             capture_output=True,
             text=True,
             cwd=cwd,
-            env={name: value for name, value in os.environ.items() if name != "ESPPORT"},
+            env=_environment(),
             timeout=120,
             check=False,
         )
@@ -115,6 +125,7 @@ def test_flashes_once_and_again_after_one_changed_byte(
                     f"--junitxml={junit}")  # fmt: skip
     assert first.status == 0, first.output
     assert "7 passed" in first.output
+    assert first.output.count(f"bench: flashed {build.elf_hash[:12]} on {board.url}\n") == 1
     assert board.counters.blocks == blocks_of_one_flash
     properties = {p.get("name"): p.get("value") for p in ET.parse(junit).iter("property")}
     assert properties["native against integer"] == "pass, max 0 LSB, 0 differ"
@@ -125,6 +136,8 @@ def test_flashes_once_and_again_after_one_changed_byte(
 
     again = Session(board.url, build, _KERNELS, *_SOME)
     assert again.status == 0, again.output
+    ran = f"bench: {board.url} runs {build.elf_hash[:12]} already, nothing flashed\n"
+    assert again.output.count(ran) == 1
     assert board.counters.blocks == blocks_of_one_flash
 
     changed = make_build(b"firmware onf")
@@ -171,6 +184,8 @@ def test_two_workers_take_one_board_each(
     session = Session(ports, build, _KERNELS, *_SOME, "-n", 2)
     assert session.status == 0, session.output
     assert f"{_HOW_MANY} passed" in session.output
+    for board in boards:
+        assert session.output.count(f"bench: flashed {build.elf_hash[:12]} on {board.url}\n") == 1
     assert [board.counters.blocks for board in boards] == [blocks_of_one_flash] * 2
     shares = [_newest_runs(results, board.url, 2) for board in boards]
     assert all(len(share) == 1 and share[0][3] > 0 for share in shares)  # one run on each
@@ -333,7 +348,7 @@ def _pytest(*arguments: object) -> tuple[int, str]:
         capture_output=True,
         text=True,
         cwd=_ROOT,
-        env={name: value for name, value in os.environ.items() if name != "ESPPORT"},
+        env=_environment(),
         timeout=120,
         check=False,
     )
@@ -383,6 +398,12 @@ def test_more_workers_than_boards(build: BuildFolder, monkeypatch: pytest.Monkey
     crowd = Session("/dev/ttyNONE", build, _KERNELS)
     assert crowd.status == 4, crowd.output
     assert "2 workers, but boards at /dev/ttyNONE only: give -n 1" in crowd.output
+
+
+def test_sessions_without_boards_tell_of_none() -> None:
+    status, output = _pytest("--target", "host", "-n", "2", _KERNELS, "-k", "size/7/")
+    assert status == 0, output
+    assert "bench: " not in output
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
