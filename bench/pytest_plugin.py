@@ -70,6 +70,22 @@ def pytest_configure(config: pytest.Config) -> None:
     ours = project_root() / "tests" / "device"
     if nothing_named and config.rootpath == project_root():
         config.args = [str(ours)]
+    if _worker(config) is None and _workers(config) > 1:
+        # Of other tests only the workers know, seconds later, whether they need a board.
+        named = [config.invocation_params.dir / arg.partition("::")[0] for arg in config.args]
+        if all(path.resolve().is_relative_to(ours) for path in named):
+            _refuse_without_boards(config)
+
+
+def _refuse_without_boards(config: pytest.Config) -> None:
+    from bench.lab.boards import board_type
+
+    try:
+        kind = board_type(target_of(config))
+        if not kind.virtual:
+            _ports(config, kind)
+    except BenchError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.hookimpl(trylast=True)
@@ -91,7 +107,7 @@ def pytest_collection_modifyitems(
         if hasattr(config, "workerinput"):
             _stop(session, error, _USAGE)
         raise pytest.UsageError(str(error)) from error
-    workers = _workers()
+    workers = _workers(config)
     if workers < len(ports):
         config.issue_config_time_warning(
             BenchWarning(
@@ -107,9 +123,17 @@ def pytest_collection_modifyitems(
         config.option.count = len(ports)
 
 
-def _workers() -> int:
+def _worker(config: pytest.Config) -> str | None:
+    """Return the name of this worker of xdist, None in any other process."""
+    name = getattr(config, "workerinput", {}).get("workerid")
+    return None if name is None else str(name)
+
+
+def _workers(config: pytest.Config) -> int:
     """Return how many processes share the boards."""
-    return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if count := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+        return int(count)
+    return len(getattr(config.option, "tx", None) or ()) or 1
 
 
 def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
@@ -126,7 +150,7 @@ def _ports(config: pytest.Config, kind: BoardType) -> list[str]:
         ports = find_port(kind, config.getoption("port")).split("|")
     if len({BoardLock(port).identity for port in ports}) < len(ports):
         raise BenchError(f"--port {'|'.join(ports)}: one board is there twice: give each once")
-    workers = _workers()
+    workers = _workers(config)
     if workers > len(ports):
         raise BenchError(
             f"{workers} workers, but boards at {', '.join(ports)} only: give -n {len(ports)}, or "

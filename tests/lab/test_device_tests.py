@@ -393,11 +393,18 @@ def test_an_unknown_target_is_a_usage_error(build: BuildFolder) -> None:
     assert "unknown target 'nonesuch': choose one of" in unknown.output
 
 
-def test_more_workers_than_boards(build: BuildFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "2")
-    crowd = Session("/dev/ttyNONE", build, _KERNELS)
+def test_more_workers_than_boards(build: BuildFolder, tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text(_OWN_TESTS)
+    crowd = Session("/dev/ttyNONE", build, "--rootdir", tmp_path, tmp_path, "-n", 2, cwd=tmp_path)
     assert crowd.status == 4, crowd.output
     assert "2 workers, but boards at /dev/ttyNONE only: give -n 1" in crowd.output
+
+
+def test_without_boards_no_worker_is_started(build: BuildFolder) -> None:
+    crowd = Session("/dev/ttyNONE", build, _KERNELS, "-n", 2)
+    assert crowd.status == 4, crowd.output
+    assert crowd.output.count("2 workers, but boards at /dev/ttyNONE only: give -n 1") == 1
+    assert "2/2 workers" not in crowd.output
 
 
 def test_sessions_without_boards_tell_of_none() -> None:
