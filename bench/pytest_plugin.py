@@ -107,6 +107,12 @@ def pytest_collection_modifyitems(
         if hasattr(config, "workerinput"):
             _stop(session, error, _USAGE)
         raise pytest.UsageError(str(error)) from error
+    port, other = config.getoption("port"), os.environ.get("ESPPORT")
+    # pytest-embedded by itself would take the other one. Each worker would say so.
+    if port and other and port != other and _worker(config) in (None, "gw0"):
+        config.issue_config_time_warning(
+            BenchWarning(f"ESPPORT={other} is set, too; --port {port} is used"), stacklevel=2
+        )
     workers = _workers(config)
     if workers < len(ports):
         config.issue_config_time_warning(

@@ -44,8 +44,9 @@ _HOW_MANY = 12
 _WITHOUT = ("hypothesispytest", "hydra_pytest", "anyio", "benchmark", "cacheprovider")
 
 
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "ESPPORT"}
+def _environment(espport: str | None = None) -> dict[str, str]:
+    given = {} if espport is None else {"ESPPORT": espport}
+    return {name: value for name, value in os.environ.items() if name != "ESPPORT"} | given
 
 
 class Session:
@@ -57,6 +58,7 @@ class Session:
         build: BuildFolder,
         *arguments: object,
         cwd: Path = _ROOT,
+        espport: str | None = None,
     ):
         done = subprocess.run(
             [
@@ -68,7 +70,7 @@ class Session:
             capture_output=True,
             text=True,
             cwd=cwd,
-            env=_environment(),
+            env=_environment(espport),
             timeout=120,
             check=False,
         )
@@ -340,6 +342,25 @@ def test_boards_that_are_left_out_are_told(
     session = Session("|".join(board.url for board in boards), build, _KERNELS, "-k", "size/7/")
     assert session.status == 0, session.output
     assert "1 of 2 boards is used, the first that is free: give -n 2" in session.output
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_port_in_the_environment_is_told_and_left(
+    make_board: MakeBoard, build: BuildFolder, runner: Path, workers: tuple[str, ...]
+) -> None:
+    boards = [
+        make_board(mac=f"7c:df:a1:00:00:0{index}", runner=runner, flashed=build)
+        for index in range(1, 2 + bool(workers))
+    ]
+    port = "|".join(board.url for board in boards)
+    session = Session(port, build, _KERNELS, "-k", "size/7/", *workers, espport="/dev/ttyNONE")
+    assert session.status == 0, session.output
+    told = f"BenchWarning: ESPPORT=/dev/ttyNONE is set, too; --port {port} is used"
+    assert session.output.count(told) == 1, session.output
+
+    same = Session(port, build, _KERNELS, "-k", "size/7/", *workers, espport=port)
+    assert same.status == 0, same.output
+    assert "BenchWarning" not in same.output
 
 
 def _pytest(*arguments: object) -> tuple[int, str]:
