@@ -251,7 +251,8 @@ def _checked_example(example_inputs: Inputs) -> tuple[torch.Tensor, ...]:
                 f"example input {index} is {name}: only float32 can be quantized, convert the "
                 "model and its inputs with .float()"
             )
-    return tuple(example_inputs)
+    # torch.export makes one input of a tensor that is given twice.
+    return tuple(tensor.detach().clone() for tensor in example_inputs)
 
 
 def _check_like(what: str, inputs: Inputs, shapes: Sequence[tuple[int, ...]]) -> None:

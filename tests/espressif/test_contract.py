@@ -134,9 +134,9 @@ def exported(cases: list[Case]) -> list[Multiply]:
                 outputs.append(quantize(product, so, zo))
             return tuple(outputs)
 
-    x = torch.zeros(3, dtype=torch.int8)
+    x, y = torch.zeros(2, 3, dtype=torch.int8)
     edge = to_espnn_edge(
-        torch.export.export(Many(), (x, x)), use_operator_library=True, compile_config=FAST
+        torch.export.export(Many(), (x, y)), use_operator_library=True, compile_config=FAST
     )
     multiplies = report_of(edge).multiplies
     assert len(multiplies) == len(cases)

@@ -134,6 +134,17 @@ def test_inputs_and_outputs_that_are_not_quantized_stay_float() -> None:
     assert exported.inputs[1].qparams is None
 
 
+def test_one_tensor_given_twice_is_two_inputs() -> None:
+    model = module(lambda x, y: x * y + x)
+    exported = export_model(model, (X, X), [(X, X), (X, Y)], route="operator-library")
+    qparams = exported.outputs[0].qparams
+    assert qparams is not None
+    for y in (X, Y):
+        (result,) = exported.reference(exported.as_taken((X, y)))
+        value = (result.astype(float) - qparams.zero_point) * qparams.scale
+        assert float(np.abs(value - (X * y + X).numpy()).max()) < 4 * qparams.scale
+
+
 def test_independent_parameters_for_both_inputs_and_the_output() -> None:
     (multiply,) = export_model(Product(), (X, 100 * Y)).report.multiplies
     first, second = multiply.inputs

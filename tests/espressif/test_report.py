@@ -34,7 +34,7 @@ def line(offset: int) -> int:
 
 @pytest.fixture(scope="module")
 def program():
-    return export(Mixed(), (A, A))
+    return export(Mixed(), (A, A.clone()))
 
 
 def test_every_multiply_of_the_model_is_listed_and_no_other(program) -> None:
