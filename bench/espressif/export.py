@@ -28,7 +28,7 @@ from bench.espressif.edge import (
     to_delegates,
     to_portable_edge,
 )
-from bench.espressif.graph import arguments, source_line
+from bench.espressif.graph import arguments, is_static, source_line
 from bench.espressif.multiply import EDGE_DEQUANTIZE, EDGE_QUANTIZE
 from bench.espressif.quantizer import EspNNQuantizer
 from bench.espressif.report import Report
@@ -335,6 +335,11 @@ def _qparams(node: Node) -> QParams | None:
 
 def _info(what: str, index: int, node: Node, qparams: QParams | None) -> TensorInfo:
     value = node.meta["val"]
+    if not is_static(value):
+        raise BenchError(
+            f"{what} {index} has the shape {list(value.shape)}, which depends on values of the "
+            "inputs: return tensors of fixed shape"
+        )
     if not value.is_contiguous():
         raise BenchError(
             f"{what} {index} has the strides {value.stride()}: inputs and outputs must be "

@@ -283,6 +283,18 @@ def test_no_multiply_at_all() -> None:
     ),
     (lambda: export_model(module(lambda x: x * x.double()), (X,)).as_taken((Y, Y)), "2 tensors"),
     (lambda: export_model(module(lambda x: (x * x, 3)), (X,)), "output 1 is 3, not a tensor"),
+    (
+        lambda: export_model(module(lambda x: x[x > 0] * 2), (X,)),
+        r"output 0 has the shape \[u\d+\], which depends on values of the inputs",
+    ),
+    (
+        lambda: export_model(module(lambda x: torch.nonzero(x).float() * 2), (X,)),
+        "not valid in the Edge dialect: |which depends on values",
+    ),
+    (
+        lambda: export_model(module(lambda x: torch.nonzero(x).float().sum() * x), (X,)),
+        "not valid in the Edge dialect: ",
+    ),
     (lambda: export_model(Product(), (X * math.nan, Y)), "look for NaN in its inputs"),
     (
         lambda: export_model(Product(), (X * 1e30, Y * 1e30)),

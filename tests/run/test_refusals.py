@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from bench_process import BenchCommand
 
 ONE_CASE = ("--case", "size/7/*")
@@ -31,6 +32,25 @@ def test_no_board(bench_command: BenchCommand) -> None:
 
 def test_unknown_case(bench_command: BenchCommand) -> None:
     assert "nothing/*" in bench_command("run", "--case", "nothing/*").refusal()
+
+
+@pytest.mark.parametrize("command", [["export"], ["run", "--model"], ["latency", "--model"]])
+@pytest.mark.parametrize("result", ["x[x > 0] * 2", "torch.nonzero(x).float() * 2"])
+def test_output_whose_shape_depends_on_the_inputs(
+    bench_command: BenchCommand, tmp_path: Path, command: list[str], result: str
+) -> None:
+    file = tmp_path / "picks.py"
+    file.write_text(
+        "import torch\n"
+        "class Picks(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        f"        return {result}\n"
+        "def build(): return Picks()\n"
+        "def example_inputs(): return (torch.linspace(-2, 3, 24).reshape(4, 6),)\n"
+        "def calibration(): return [example_inputs()]\n"
+    )
+    line = bench_command(*command, file).refusal()
+    assert "depends on values of the inputs" in line or "not valid in the Edge dialect" in line
 
 
 def test_missing_compiler(bench_command: BenchCommand, tmp_path: Path) -> None:
