@@ -157,8 +157,14 @@ def quantize_model(
     captured = _export(model.eval(), example).module()
     prepared = prepare_pt2e(captured, quantizer or EspNNQuantizer())
     with torch.no_grad():
-        for sample in samples:
-            prepared(*sample)
+        for index, sample in enumerate(samples):
+            try:
+                prepared(*sample)
+            except Exception as error:
+                # As in _export: the model may raise anything.
+                raise BenchError(
+                    f"the model does not run on calibration inputs {index}: {first_line(error)}"
+                ) from error
     try:
         converted = convert_pt2e(prepared)
     except (AssertionError, ValueError) as error:

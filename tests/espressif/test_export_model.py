@@ -295,6 +295,14 @@ def test_no_multiply_at_all() -> None:
         lambda: export_model(module(lambda x: torch.nonzero(x).float().sum() * x), (X,)),
         "not valid in the Edge dialect: ",
     ),
+    (
+        lambda: export_model(torch.nn.Linear(6, 6).double(), (X,)),
+        "the model does not run on calibration inputs 0: ",
+    ),
+    (
+        lambda: export_model(Product(), (X.to_sparse(), Y.to_sparse())),
+        "the model does not run on calibration inputs 0: ",
+    ),
     (lambda: export_model(Product(), (X * math.nan, Y)), "look for NaN in its inputs"),
     (
         lambda: export_model(Product(), (X * 1e30, Y * 1e30)),
