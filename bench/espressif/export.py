@@ -105,7 +105,7 @@ def export_model(
     model: torch.nn.Module,
     example_inputs: Inputs,
     calibration: Sequence[Inputs] | None = None,
-    route: Route = "operator-library",
+    route: Route = "delegate",
     strict: bool = False,
     *,
     quantizer: Quantizer | None = None,
@@ -116,7 +116,8 @@ def export_model(
         model: A float32 model.
         example_inputs: Tensors that it takes; they fix the program's shapes.
         calibration: Inputs to measure ranges with; the example inputs by default.
-        route: ``"portable"``, ``"operator-library"`` or ``"delegate"``.
+        route: ``"portable"``, ``"operator-library"`` or ``"delegate"``, as ``to_espnn_edge`` does
+            by default.
         strict: Make it an error if a quantized multiply is not lowered.
         quantizer: Annotates the model; an ``EspNNQuantizer`` by default.
 

@@ -109,6 +109,11 @@ print("crc", zlib.crc32(export_model(model.module, model.example_inputs, model.c
     assert f"crc {zlib.crc32(exported.pte)}" in fresh.stdout
 
 
+def test_delegate_is_the_default_route() -> None:
+    exported = export_model(Product(), (X, Y))
+    assert (exported.route, exported.delegate_calls) == ("delegate", 1)
+
+
 def test_program_takes_and_gives_int8() -> None:
     exported = export_model(Product(), (X, Y))
     q1, q2 = (info.qparams for info in exported.inputs)
@@ -205,7 +210,8 @@ def test_tensor_constants_are_quantized_with_parameters_of_their_own() -> None:
 
 
 def test_in_place_multiply_of_an_input() -> None:
-    exported = export_model(module(lambda x, y: x.clone().mul_(y)), (X, Y), strict=True)
+    model = module(lambda x, y: x.clone().mul_(y))
+    exported = export_model(model, (X, Y), route="operator-library", strict=True)
     assert exported.operators["esp_nn::quantized_mul_int8.out"] == 1
 
 
@@ -257,9 +263,7 @@ def test_strict() -> None:
 
 def test_no_multiply_at_all() -> None:
     exported = export_model(module(torch.relu), (X,), strict=True)
-    assert str(exported.report) == (
-        "operator-library: no multiply in this program, nothing to lower"
-    )
+    assert str(exported.report) == "delegate: no multiply in this program, nothing to lower"
 
 
 @pytest.mark.parametrize("call, message", [
