@@ -6,6 +6,7 @@ import pytest
 import torch
 from executorch.backends.test.harness.stages import StageType
 
+from bench.errors import BenchError
 from bench.espressif import EspTester
 from bench.espressif.multiply import EDGE_DIV, EDGE_MUL
 from bench.espressif.passes import EDGE_MUL_INT8
@@ -61,3 +62,18 @@ def test_the_board_is_the_virtual_one_by_default() -> None:
     x = torch.arange(-8, 8, dtype=torch.int8)
     tester = EspTester.of_case(MultiplyCase("square", _gate, (x,), 1)).test_implementation()
     assert tester.stages[StageType.SERIALIZE].native_calls == 1
+
+
+def test_operators_by_the_names_of_the_harness() -> None:
+    prefix = "executorch_exir_dialects_edge__ops"
+    mul, lowered = f"{prefix}_aten_mul_Tensor", f"{prefix}_esp_nn_quantized_mul_int8_default"
+    case = MultiplyCase("square", _gate, (torch.arange(-8, 8, dtype=torch.int8),), 1)
+    EspTester.of_case(case).test_dialect({mul: 1, lowered: 0}, {mul: 0, lowered: 1, EDGE_MUL: 0})
+    with pytest.raises(AssertionError, match=f"Expected 2 {mul} but found 1"):
+        EspTester.of_case(case).test_dialect({mul: 2}, {})
+
+
+def test_no_report_before_the_passes() -> None:
+    case = MultiplyCase("square", _gate, (torch.arange(-8, 8, dtype=torch.int8),), 1)
+    with pytest.raises(BenchError, match=r"call test_dialect\(\)"):
+        _ = EspTester.of_case(case).report
