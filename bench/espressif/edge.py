@@ -13,8 +13,8 @@ from torch.fx import Node
 from bench.errors import BenchError
 from bench.espressif.backend import EspNNBackend, EspNNPartitioner
 from bench.espressif.graph import nested_graphs, source_line
-from bench.espressif.multiply import DIVISIONS, Decision
-from bench.espressif.passes import EspPassManager, decide_all
+from bench.espressif.multiply import Decision
+from bench.espressif.passes import AtenToEspPass, EspPassManager, decide_all
 from bench.espressif.reasons import Reason
 from bench.espressif.report import Multiply, Report
 
@@ -156,9 +156,10 @@ def first_line(error: BaseException) -> str:
 
 
 def _is_original(node: Node) -> bool:
-    """Tell a multiply of the user's model from one that a decomposition (a hard-swish) made."""
+    """Tell an operator of the user's model from one that a decomposition (a hard-swish) made."""
     schema = getattr(node.meta.get("original_aten"), "_schema", None)
-    return schema is None or schema.name.rstrip("_") in ("aten::mul", "aten::div")
+    ours = {operator._schema.name for operator in AtenToEspPass.rules}
+    return schema is None or schema.name.rstrip("_") in ours
 
 
 def _multiply(method: str, decision: Decision, emitted: str | None) -> Multiply:
@@ -171,7 +172,7 @@ def _multiply(method: str, decision: Decision, emitted: str | None) -> Multiply:
     return Multiply(
         method=method,
         name=node.name,
-        operator="div" if node.target in DIVISIONS else "mul",
+        operator=node.target._schema.name.split("::")[1],
         shapes=decision.shapes,
         quantized=decision.quantized,
         emitted=emitted if decision.lowering is not None else None,

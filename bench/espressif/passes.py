@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from executorch.exir._program_utils import _get_updated_graph_signature
@@ -59,7 +59,7 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
     for whoever else uses them; only what is left without a use is erased.
     """
 
-    rules: ClassVar[dict[object, Rule]] = {}
+    rules: ClassVar[dict[Any, Rule]] = {}
 
     def __init__(self, decisions: list[Decision] | None = None) -> None:
         """Create the pass; every decision it makes is appended to ``decisions``."""

@@ -22,7 +22,7 @@ class Multiply:
     Attributes:
         method: Method of the program it stands in.
         name: Its node's name in the Edge graph.
-        operator: ``"mul"`` or ``"div"``.
+        operator: ``"mul"``, ``"div"``, or what else has a rule in ``AtenToEspPass``.
         shapes: Shapes of its two inputs, dynamic dimensions as text.
         quantized: An input comes from a dequantizer or a quantizer takes the product.
         emitted: Operator or backend that computes it now, or None if it stayed portable.

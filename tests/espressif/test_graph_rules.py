@@ -13,6 +13,7 @@ from torch.export import export
 from bench.errors import BenchError
 from bench.espressif import AtenToEspPass, EspPassManager, Reason, report_of, to_espnn_edge
 from bench.espressif.edge import to_portable_edge
+from bench.espressif.multiply import decide_nested
 from bench.espressif.passes import EDGE_MUL_INT8
 from bench.espressif.report import StrictError
 from bench.espressif.testing.cases import OUT, X, Y, dequantize, quantize
@@ -401,6 +402,20 @@ def test_rules_are_registered_by_operator() -> None:
         getattr(aten.div, name) for name in ("Tensor", "Scalar", "Tensor_mode", "Scalar_mode")
     }
     assert set(AtenToEspPass.rules) == multiplies | divisions
+
+
+def test_a_rule_of_ones_own_is_in_the_report_and_strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def model(self, x, y):
+        return quantize(dequantize(x, *X) - dequantize(y, *Y), *OUT)
+
+    monkeypatch.setattr(AtenToEspPass, "rules", dict(AtenToEspPass.rules))
+    AtenToEspPass.register(exir_ops.edge.aten.sub.Tensor)(
+        lambda node, _: (decide_nested(node), None)
+    )
+    edge, program = lower(model, A, B)
+    assert [(m.operator, m.quantized) for m in report_of(edge).multiplies] == [("sub", True)]
+    with pytest.raises(StrictError, match=r"forward: sub \[16, 16\]"):
+        to_espnn_edge(program, strict=True)
 
 
 def test_operator_refuses_what_it_cannot_take() -> None:
