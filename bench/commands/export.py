@@ -36,6 +36,8 @@ def export(model: str, route: Route, strict: bool, output: Path | None) -> None:
     """
     from bench.espressif.models import load_model
 
+    if output is not None and output.suffix == ".json":
+        raise BenchError(f"--output {output}: .json is where the report goes, name the .pte")
     with quiet():
         from bench.espressif.export import export_model
 

@@ -53,6 +53,13 @@ def test_output_whose_shape_depends_on_the_inputs(
     assert "depends on values of the inputs" in line or "not valid in the Edge dialect" in line
 
 
+def test_program_in_place_of_its_report(bench_command: BenchCommand, tmp_path: Path) -> None:
+    output = tmp_path / "plain.json"
+    line = bench_command("export", "plain_mul", "--output", output).refusal()
+    assert "plain.json" in line and ".pte" in line
+    assert not output.exists()
+
+
 def test_missing_compiler(bench_command: BenchCommand, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
