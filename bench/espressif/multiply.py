@@ -133,7 +133,7 @@ def decide_multiply(node: Node, program: ExportedProgram) -> Decision:
 
 
 def decide_nested(node: Node) -> Decision:
-    """Decide about an Edge ``aten.mul`` in a branch or loop, where nothing is lowered."""
+    """Decide about a multiply or division in a branch or loop, where nothing is lowered."""
     quantizers = [user for user in node.users if _is_quantizer(user)]
     reason = Reason.CONTROL_FLOW
     return replace(_described(node, quantizers), reason=reason, detail=reason.sentence)

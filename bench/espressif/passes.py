@@ -15,7 +15,13 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from bench.espressif import operators  # noqa: F401  defines the esp_nn operators
-from bench.espressif.graph import add_constant, erase_unused, nested_graphs, own_constants
+from bench.espressif.graph import (
+    add_constant,
+    erase_unused,
+    nested_graphs,
+    own_constants,
+    tensor_of,
+)
 from bench.espressif.multiply import (
     DIVISIONS,
     EDGE_MUL,
@@ -138,8 +144,7 @@ def _mul(node: Node, program: ExportedProgram) -> Outcome:
 
 @AtenToEspPass.register(*DIVISIONS)
 def _div(node: Node, program: ExportedProgram) -> Outcome:
-    rounded = node.kwargs.get("rounding_mode") is not None
-    if rounded or scalar_constant(node.args[1], program) is None:
+    if _is_rounded(node) or scalar_constant(node.args[1], program) is None:
         return None, None
     return _mul(node, program)
 
@@ -191,7 +196,24 @@ def decide_all(program: ExportedProgram) -> list[Decision]:
 
 def _decide_nested(program: ExportedProgram) -> list[Decision]:
     nodes = (node for graph in nested_graphs(program) for node in graph.nodes)
-    return [decide_nested(node) for node in nodes if node.target in (EDGE_MUL, EDGE_MUL_SCALAR)]
+    return [
+        decide_nested(node)
+        for node in nodes
+        if node.target in AtenToEspPass.rules
+        and (node.target not in DIVISIONS or _divides_by_scalar(node))
+    ]
+
+
+def _divides_by_scalar(node: Node) -> bool:
+    """Tell a division in a branch that is a multiply."""
+    # There a constant of the program is an operand like any other: only its rank tells.
+    divisor = node.args[1]
+    fake = tensor_of(divisor) if isinstance(divisor, Node) else None
+    return not _is_rounded(node) and (fake is None or fake.dim() == 0)
+
+
+def _is_rounded(division: Node) -> bool:
+    return division.kwargs.get("rounding_mode") is not None
 
 
 def _constant(program: ExportedProgram, value: torch.Tensor) -> Node:

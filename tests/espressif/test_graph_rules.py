@@ -318,6 +318,26 @@ def test_multiplies_in_branches_are_reported() -> None:
         to_espnn_edge(program, strict=True)
 
 
+def test_divisions_in_branches_are_reported_as_multiplies_are() -> None:
+    def model(self, x, y, choice, two):
+        def by_number(x, y, two):
+            return quantize(dequantize(x, *X) / 3.0, *OUT)
+
+        def others(x, y, two):
+            halved = quantize(dequantize(x, *X) / two, *OUT)
+            # These are no multiplies: a divisor that varies, and a rounded quotient.
+            ratio = dequantize(halved, *OUT) / dequantize(y, *Y)
+            return quantize(torch.div(ratio, 3.0, rounding_mode="floor"), *OUT)
+
+        return torch.cond(choice.sum() > 0, by_number, others, (x, y, two))
+
+    edge, program = lower(model, A, B, torch.ones(2), torch.tensor(2.0))
+    multiplies = report_of(edge).multiplies
+    assert [(m.operator, m.reason) for m in multiplies] == [("div", Reason.CONTROL_FLOW)] * 2
+    with pytest.raises(StrictError, match="2 quantized multiplies were not lowered"):
+        to_espnn_edge(program, strict=True)
+
+
 def test_strided_output_stays_portable() -> None:
     # The constant would be laid out anew, but the product follows the strides of the first input.
     edge, _ = lower(
