@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench.espressif.passes import AtenToEspPass, EspPassManager
     from bench.espressif.quantizer import EspNNQuantizer
     from bench.espressif.reasons import Reason
-    from bench.espressif.report import Multiply, Report
+    from bench.espressif.report import Multiply, Report, StrictError
     from bench.espressif.tester import EspTester
 
 _HOMES = {
@@ -36,6 +36,7 @@ _HOMES = {
     "Multiply": "report",
     "Reason": "reasons",
     "Report": "report",
+    "StrictError": "report",
     "TensorInfo": "export",
     "export_model": "export",
     "export_quantized": "export",
@@ -55,6 +56,7 @@ __all__ = [
     "Multiply",
     "Reason",
     "Report",
+    "StrictError",
     "TensorInfo",
     "export_model",
     "export_quantized",
@@ -69,3 +71,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Name what is imported on first use too."""
+    return sorted({*globals(), *__all__})

@@ -54,6 +54,15 @@ def test_listing_does_not_import_torch() -> None:
     assert {"plain_mul", "chained_mul", "glu", "se_net"} <= set(list_models())
 
 
+def test_public_names_are_there_before_they_are_imported() -> None:
+    code = (
+        "import sys, bench.espressif as e; assert set(e.__all__) <= set(dir(e));"
+        "assert 'torch' not in sys.modules; from bench.espressif import *;"
+        "from bench.espressif import report; assert StrictError is report.StrictError"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("change, message", [
     (("import torch", "import nothing_like_it"), "ModuleNotFoundError: No module named"),
     (("return Model()", "1/0"), r"build\(\) failed: ZeroDivisionError: division by zero"),
