@@ -16,6 +16,7 @@ from executorch.exir.passes.quantize_io_pass import QuantizeInputs, QuantizeOutp
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.utils._pytree import tree_leaves
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import Quantizer
 
@@ -155,7 +156,12 @@ def quantize_model(
         if any(have.dtype != want.dtype for have, want in zip(sample, example, strict=True)):
             raise BenchError(f"calibration inputs {index}: types differ from the example inputs'")
 
-    captured = _export(model.eval(), example).module()
+    training = {part: part.training for part in model.modules()}
+    try:
+        captured = _export(model.eval(), example).module()
+    finally:
+        for part, mode in training.items():
+            part.training = mode
     prepared = prepare_pt2e(captured, quantizer or EspNNQuantizer())
     with torch.no_grad():
         for index, sample in enumerate(samples):
@@ -368,7 +374,6 @@ def _reference(module: torch.nn.Module) -> Callable[[Arrays], list[NDArray[np.ge
     def run(inputs: Arrays) -> list[NDArray[np.generic]]:
         with torch.no_grad():
             outputs = module(*(torch.from_numpy(np.array(array)) for array in inputs))
-        tensors = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
-        return [tensor.numpy() for tensor in tensors]
+        return [tensor.numpy() for tensor in tree_leaves(outputs)]
 
     return run

@@ -261,6 +261,25 @@ def test_strict() -> None:
         export_model(Product(), (X, Y), route="portable", strict=True)
 
 
+def test_the_callers_model_keeps_its_training_mode() -> None:
+    frozen = torch.nn.Dropout()
+    model = torch.nn.Sequential(torch.nn.Linear(6, 6), frozen)
+    frozen.eval()
+    export_model(model, (X,))
+    assert (model.training, model[0].training, frozen.training) == (True, True, False)
+    with pytest.raises(BenchError):
+        export_model(model, (X[:, :3].contiguous(),))
+    assert model.training
+
+
+def test_reference_of_outputs_in_containers(run_pte) -> None:
+    exported = export_model(module(lambda x, y: {"a": x * y, "b": (y * y, [x * x])}), (X, Y))
+    want = run_pte(exported.pte, list(exported.example))
+    assert len(want) == len(exported.outputs) == 3
+    for have, expected in zip(exported.reference(exported.example), want, strict=True):
+        np.testing.assert_array_equal(have, expected)
+
+
 def test_no_multiply_at_all() -> None:
     exported = export_model(module(torch.relu), (X,), strict=True)
     assert str(exported.report) == "delegate: no multiply in this program, nothing to lower"
