@@ -44,12 +44,13 @@ def program_cases(
 
     model = load_model(name_or_path)
     quantized = quantize_model(model.module, model.example_inputs, model.calibration)
-    if state := quantized.graph_signature.buffers_to_mutate:
+    edge = to_portable_edge(quantized)
+    # torch.export's own program does not list what it writes in place.
+    if state := edge.exported_program().graph_signature.buffers_to_mutate:
         raise BenchError(
             f"{model.path}: the model changes its buffer {', '.join(state.values())} when it runs; "
             "a case must give the same each time, so make that an input and an output"
         )
-    edge = to_portable_edge(quantized)
     portable = export_quantized(quantized, model.example_inputs, "portable", portable_edge=edge)
     inputs = _input_sets(model, portable)
     on_portable = runtime.run(portable.pte, inputs)

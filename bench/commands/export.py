@@ -53,6 +53,7 @@ def export(model: str, route: Route, strict: bool, output: Path | None) -> None:
         "planned_bytes": exported.planned_bytes,
         "operators": exported.operators,
         "delegate_calls": exported.delegate_calls,
+        "changed_buffers": exported.changed_buffers,
         "inputs": [asdict(info) for info in exported.inputs],
         "outputs": [asdict(info) for info in exported.outputs],
         **exported.report.to_json(),
@@ -67,4 +68,7 @@ def export(model: str, route: Route, strict: bool, output: Path | None) -> None:
         click.echo(f"  {calls} x {name}")
     if exported.delegate_calls:
         click.echo(f"  {exported.delegate_calls} x delegate EspNNBackend")
+    if exported.changed_buffers:
+        names = ", ".join(exported.changed_buffers)
+        click.echo(f"note: the program changes {names} when it runs, and starts it at zero")
     click.echo(f"wrote {path} ({len(exported.pte):,} bytes) and {path.with_suffix('.json')}")

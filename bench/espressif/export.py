@@ -75,6 +75,8 @@ class ExportResult:
         operators: Operators in the .pte, each with its number of calls.
         delegate_calls: Calls of delegates in the .pte.
         planned_bytes: Memory that the program plans for its tensors.
+        changed_buffers: Buffers of the model that the program changes when it runs. ExecuTorch
+            starts them at zero, whatever the model has in them.
     """
 
     route: Route
@@ -89,6 +91,7 @@ class ExportResult:
     operators: dict[str, int]
     delegate_calls: int
     planned_bytes: int
+    changed_buffers: tuple[str, ...]
 
     def as_taken(self, inputs: Inputs) -> tuple[NDArray[np.generic], ...]:
         """Return float inputs as the program takes them: quantized where it takes int8.
@@ -207,6 +210,8 @@ def export_quantized(
     fresh = copy.deepcopy(portable_edge) if portable_edge else to_portable_edge(program)
     edge, report = lower_multiplies(fresh, route, strict=strict)
     edge, inputs, outputs = _quantize_io(edge)
+    # torch.export's own program does not list what it writes in place.
+    changed = edge.exported_program().graph_signature.buffers_to_mutate
     undelegated = edge.exported_program().module()
     if route == "delegate":
         edge = to_delegates(edge)
@@ -238,6 +243,7 @@ def export_quantized(
         operators=dict(sorted(operators.items())),
         delegate_calls=sum(hasattr(call, "delegate_index") for call in calls),
         planned_bytes=sum(plan.non_const_buffer_sizes),
+        changed_buffers=tuple(changed.values()),
     )
 
 
