@@ -100,7 +100,14 @@ def _run(pte: bytes, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
     import torch
     from executorch.runtime import Runtime as Executorch
 
-    method = Executorch.get().load_program(pte).load_method("forward")
+    runtime = Executorch.get()
+    try:
+        method = runtime.load_program(pte).load_method("forward")
+    except RuntimeError as error:
+        missing = _operators(pte) - set(runtime.operator_registry.operator_names)
+        if not missing:
+            raise
+        raise RuntimeError(f"it has no kernel for {', '.join(sorted(missing))} ({error})") from None
     if method is None:
         raise RuntimeError("it has no method 'forward'")
     return [
@@ -108,3 +115,12 @@ def _run(pte: bytes, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
         [np.array(out) for out in method.execute([torch.from_numpy(np.array(a)) for a in arrays])]
         for arrays in inputs
     ]
+
+
+def _operators(pte: bytes) -> set[str]:
+    from executorch.exir._serialize._program import deserialize_pte_binary
+
+    from bench.espressif.export import operator_name
+
+    plan = deserialize_pte_binary(pte).program.execution_plan[0]
+    return {operator_name(operator) for operator in plan.operators}

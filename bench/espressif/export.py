@@ -13,6 +13,7 @@ import torch
 from executorch.exir import EdgeProgramManager
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.passes.quantize_io_pass import QuantizeInputs, QuantizeOutputs
+from executorch.exir.schema import Operator
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.fx import Node
@@ -223,10 +224,7 @@ def export_quantized(
     plan = deserialize_pte_binary(pte).program.execution_plan[0]
     calls = [instruction.instr_args for chain in plan.chains for instruction in chain.instructions]
     operators = Counter(
-        f"{operator.name}.{operator.overload}" if operator.overload else operator.name
-        for call in calls
-        if hasattr(call, "op_index")
-        for operator in [plan.operators[call.op_index]]
+        operator_name(plan.operators[call.op_index]) for call in calls if hasattr(call, "op_index")
     )
     return ExportResult(
         route=route,
@@ -245,6 +243,11 @@ def export_quantized(
         planned_bytes=sum(plan.non_const_buffer_sizes),
         changed_buffers=tuple(changed.values()),
     )
+
+
+def operator_name(operator: Operator) -> str:
+    """Return the name of a .pte's operator as the runtime's registry has it."""
+    return f"{operator.name}.{operator.overload}" if operator.overload else str(operator.name)
 
 
 def _check_scales(converted: torch.fx.GraphModule) -> None:

@@ -53,6 +53,21 @@ def test_output_whose_shape_depends_on_the_inputs(
     assert "depends on values of the inputs" in line or "not valid in the Edge dialect" in line
 
 
+def test_operator_without_a_kernel(bench_command: BenchCommand, tmp_path: Path) -> None:
+    file = tmp_path / "sorted.py"
+    file.write_text(
+        "import torch\n"
+        "class Sorted(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return torch.sort(x * x)[0]\n"
+        "def build(): return Sorted()\n"
+        "def example_inputs(): return (torch.linspace(-2, 3, 24),)\n"
+        "def calibration(): return [example_inputs()]\n"
+    )
+    line = bench_command("run", "--model", file).refusal()
+    assert "refuses the program: it has no kernel for aten::sort.values (" in line
+
+
 def test_program_in_place_of_its_report(bench_command: BenchCommand, tmp_path: Path) -> None:
     output = tmp_path / "plain.json"
     line = bench_command("export", "plain_mul", "--output", output).refusal()
