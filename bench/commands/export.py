@@ -31,8 +31,9 @@ from bench.errors import BenchError
 def export(model: str, route: Route, strict: bool, output: Path | None) -> None:
     """Export MODEL (a name from models/ or a file) and say what lowered and why.
 
-    Each multiply is listed with its source line; one that stayed portable with the reason. With
-    --strict, nothing is written if a quantized multiply stayed portable, and the exit status is 2.
+    Each multiply is listed with its source line and its quantization parameters (SCALE@ZERO_POINT
+    of both inputs and the output); one that stayed portable with the reason. With --strict, nothing
+    is written if a quantized multiply stayed portable, and the exit status is 2.
     """
     from bench.espressif.models import load_model
 

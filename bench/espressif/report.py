@@ -67,13 +67,17 @@ class Multiply:
         return f"{self.file if relative.startswith('..') else relative}:{self.line}"
 
     def __str__(self) -> str:
-        """Return one line for people."""
+        """Return one line for people; a tensor's parameters are ``scale@zero point``."""
         sizes = " x ".join(str(list(shape)) for shape in self.shapes)
         head = f"{self.method}: {self.operator} {sizes} at {self.source}"
+        qparams = ""
+        if any((*self.inputs, self.output)):
+            taken = " x ".join(map(_short, self.inputs))
+            qparams = f", qparams {taken} -> {_short(self.output)}"
         if self.lowered:
-            return f"lowered   {head} -> {self.emitted}"
+            return f"lowered   {head} -> {self.emitted}{qparams}"
         assert self.reason is not None
-        return f"portable  {head}: {self.reason.value} ({self.detail})"
+        return f"portable  {head}: {self.reason.value} ({self.detail}){qparams}"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a JSON report."""
@@ -100,6 +104,10 @@ class Multiply:
             "constant": self.constant,
             "source": None if self.file is None else self.source,
         }
+
+
+def _short(qparams: QParams | None) -> str:
+    return "none" if qparams is None else f"{qparams.scale:.6g}@{qparams.zero_point}"
 
 
 @dataclass

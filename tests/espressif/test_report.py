@@ -52,6 +52,10 @@ def test_every_multiply_of_the_model_is_listed_and_no_other(program) -> None:
     assert first.emitted == "esp_nn::quantized_mul_int8"
     assert f"test_report.py:{line(2)} -> esp_nn::quantized_mul_int8" in str(first)
     assert f"test_report.py:{line(3)}: input-not-quantized (" in str(multiplies[1])
+    a, b, out = (f"{scale:.6g}@{zero_point}" for scale, zero_point in (X, Y, OUT))
+    assert str(first).endswith(f", qparams {a} x {b} -> {out}")
+    assert str(multiplies[1]).endswith(f", qparams {a} x none -> {out}")
+    assert "qparams" not in str(multiplies[2])
 
 
 def test_json(program) -> None:
