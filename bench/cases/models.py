@@ -119,10 +119,9 @@ def _case(
     report = exported.report
     calls = len(report.lowered)
     complaint = crash
-    if model.expect and exported.route != "portable" and calls != model.expect["lowered"]:
-        complaint = (
-            f"{calls} multiplies were lowered, {model.path.name} expects {model.expect['lowered']}"
-        )
+    counts = {"lowered": calls, "portable": len(report.portable)}
+    if model.expect and exported.route != "portable" and counts != model.expect:
+        complaint = f"its multiplies are {counts}, {model.path.name} expects {model.expect}"
     return ProgramCase(
         model=model.name,
         route=exported.route,

@@ -136,3 +136,18 @@ def test_a_model_that_prints_or_exits(bench_command: BenchCommand, tmp_path: Pat
     assert (outcome.status, outcome.report["verdict"]) == (0, "pass")
     model.write_text("import sys\nsys.exit(0)\n")
     assert "chatty.py: SystemExit" in bench_command("run", "--model", model).refusal()
+
+
+def test_multiplies_that_stay_are_counted_too(bench_command: BenchCommand, tmp_path: Path) -> None:
+    model = tmp_path / "square.py"
+    model.write_text(
+        "import torch\n"
+        "EXPECT = {'lowered': 1, 'portable': 1}\n"
+        "class Square(torch.nn.Module):\n    def forward(self, x):\n        return x * x\n"
+        "def build(): return Square()\n"
+        "def example_inputs(): return (torch.linspace(-1, 1, 12),)\n"
+        "def calibration(): return [example_inputs()]\n"
+    )
+    outcome = bench_command("run", "--model", model, "--case", "*/operator-library")
+    assert outcome.status == 1, outcome.stderr
+    assert "'portable': 0}, square.py expects {'lowered': 1, 'portable': 1}" in outcome.stdout
