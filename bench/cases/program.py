@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.espressif.report import ROUTES, Route
+
+__all__ = ["ROUTES", "Array", "ProgramCase", "Reference", "Route"]
+
 Array = NDArray[np.generic]
-
-Route = Literal["portable", "operator-library", "delegate"]
-
-ROUTES: tuple[Route, ...] = ("portable", "operator-library", "delegate")
-"""How a program may be exported; the first is what the others are held against."""
 
 
 @dataclass(frozen=True)

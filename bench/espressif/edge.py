@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import executorch.kernels.quantized  # noqa: F401  out variants for to_executorch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from bench.errors import BenchError
+from bench.errors import BenchError, first_line
 from bench.espressif.backend import EspNNBackend, EspNNPartitioner
 from bench.espressif.graph import nested_graphs, source_line
 from bench.espressif.multiply import Decision
 from bench.espressif.passes import AtenToEspPass, EspPassManager, decide_all
 from bench.espressif.reasons import Reason
-from bench.espressif.report import Multiply, Report
-
-Route = Literal["portable", "operator-library", "delegate"]
-ROUTES: tuple[Route, ...] = ("portable", "operator-library", "delegate")
+from bench.espressif.report import Multiply, Report, Route
 
 _EMITTED = {"operator-library": "esp_nn::quantized_mul_int8", "delegate": EspNNBackend.__name__}
 
@@ -147,12 +144,6 @@ def lower_multiplies(
 def to_delegates(edge: EdgeProgramManager) -> EdgeProgramManager:
     """Move the operators of the operator library into delegates to EspNNBackend."""
     return edge.to_backend(EspNNPartitioner())
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an exception's text that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
 
 
 def _is_original(node: Node) -> bool:

@@ -21,19 +21,12 @@ from torch.utils._pytree import tree_leaves
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import Quantizer
 
-from bench.errors import BenchError
-from bench.espressif.edge import (
-    ROUTES,
-    Route,
-    first_line,
-    lower_multiplies,
-    to_delegates,
-    to_portable_edge,
-)
+from bench.errors import BenchError, first_line
+from bench.espressif.edge import lower_multiplies, to_delegates, to_portable_edge
 from bench.espressif.graph import arguments, is_static, source_line
 from bench.espressif.multiply import EDGE_DEQUANTIZE, EDGE_QUANTIZE
 from bench.espressif.quantizer import EspNNQuantizer
-from bench.espressif.report import Report
+from bench.espressif.report import ROUTES, Report, Route
 from bench.numerics import QParams
 
 _QUANTIZE = torch.ops.quantized_decomposed.quantize_per_tensor.default
@@ -65,9 +58,6 @@ class ExportResult:
         route: How it was exported.
         pte: The .pte file's bytes; equal for equal models and calibration.
         report: What became of each multiply.
-        edge_program: The Edge program the .pte was made of.
-        quantized_program: The quantized program in ATen dialect, before any lowering; every route
-            of the same model starts at an equal one.
         inputs: The program's inputs, int8 where the graph allows it.
         outputs: The program's outputs, likewise.
         example: The example inputs as the program takes them.
@@ -83,8 +73,6 @@ class ExportResult:
     route: Route
     pte: bytes
     report: Report
-    edge_program: EdgeProgramManager
-    quantized_program: ExportedProgram
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     example: tuple[NDArray[np.generic], ...]
@@ -230,8 +218,6 @@ def export_quantized(
         route=route,
         pte=pte,
         report=report,
-        edge_program=edge,
-        quantized_program=program,
         inputs=inputs,
         outputs=outputs,
         example=tuple(

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import BenchError
+from bench.errors import BenchError, first_line
 from bench.paths import project_root
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def load_model(name_or_path: str | Path) -> Model:
             outputs = module(*example)
     except (Exception, SystemExit) as error:
         raise BenchError(
-            f"{path}: the model does not run on its example inputs: {_said(error)}"
+            f"{path}: the model does not run on its example inputs: {first_line(error)}"
         ) from error
     _check_outputs(path, outputs)
     return Model(path.stem, path, module, example, calibration, _expectation(path, file))
@@ -121,7 +121,7 @@ def _import(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise BenchError(f"{path}: {_said(error)}") from error
+        raise BenchError(f"{path}: {first_line(error)}") from error
     return module
 
 
@@ -129,7 +129,7 @@ def _call(path: Path, function: Callable[[], Any]) -> Any:
     try:
         return function()
     except (Exception, SystemExit) as error:
-        raise BenchError(f"{path}: {function.__name__}() failed: {_said(error)}") from error
+        raise BenchError(f"{path}: {function.__name__}() failed: {first_line(error)}") from error
 
 
 def _tensors(path: Path, what: str, value: Any) -> tuple[torch.Tensor, ...]:
@@ -179,8 +179,3 @@ def _expectation(path: Path, file: ModuleType) -> dict[str, int] | None:
 
 def _type(value: Any) -> str:
     return type(value).__name__
-
-
-def _said(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from bench.errors import BenchError
 from bench.espressif.reasons import Reason
 from bench.numerics import QParams
+
+Route = Literal["portable", "operator-library", "delegate"]
+
+ROUTES: tuple[Route, ...] = ("portable", "operator-library", "delegate")
+"""How a program may be exported; the first is what the others are held against."""
 
 
 class StrictError(BenchError):
@@ -45,13 +50,13 @@ class Multiply:
     emitted: str | None
     reason: Reason | None
     detail: str
-    inputs: tuple[QParams | None, ...] = (None, None)
-    output: QParams | None = None
-    multiplier: int | None = None
-    shift: int | None = None
-    constant: str | None = None
-    file: str | None = None
-    line: int | None = None
+    inputs: tuple[QParams | None, ...]
+    output: QParams | None
+    multiplier: int | None
+    shift: int | None
+    constant: str | None
+    file: str | None
+    line: int | None
 
     @property
     def lowered(self) -> bool:
@@ -112,9 +117,9 @@ def _short(qparams: QParams | None) -> str:
 
 @dataclass
 class Report:
-    """All multiplies of a program, in graph order."""
+    """All multiplies of a program by method; those in branches and loops after the others."""
 
-    route: str
+    route: Route
     multiplies: list[Multiply] = field(default_factory=list)
 
     @property

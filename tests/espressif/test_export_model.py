@@ -292,7 +292,7 @@ def test_no_multiply_at_all() -> None:
     (lambda: export_model(Product(), X), "must be a tuple of tensors"),
     (lambda: export_model(Product(), (X, 3.0)), "input 1 is a float, not a tensor"),
     (lambda: export_model(Product(), (X, Y.double())), "input 1 is float64: only float32"),
-    (lambda: export_model(Product(), (X,)), "cannot export the model: missing a required argument"),
+    (lambda: export_model(Product(), (X,)), "cannot export the model: TypeError: missing a"),
     (lambda: export_model(Product(), (X, Y), []), "no calibration inputs"),
     (lambda: export_model(Product(), (X, Y), [(X,)]), "calibration inputs 0: 1 tensors where"),
     (
