@@ -1,4 +1,4 @@
-"""The operator library ``esp_nn``: schema, shape function and integer reference, one a multiply.
+"""The operator library ``esp_nn``: each operator's schema, shape function, integer reference.
 
 Importing this module defines the operators; ``exir_ops.edge.esp_nn.*`` exists from then on.
 """

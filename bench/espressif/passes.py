@@ -67,10 +67,10 @@ class AtenToEspPass(ExportedProgramPassBase):  # type: ignore[misc]
 
     rules: ClassVar[dict[Any, Rule]] = {}
 
-    def __init__(self, decisions: list[Decision] | None = None) -> None:
+    def __init__(self) -> None:
         """Create the pass; every decision it makes is appended to ``decisions``."""
         super().__init__()
-        self.decisions: list[Decision] = [] if decisions is None else decisions
+        self.decisions: list[Decision] = []
 
     @classmethod
     def register(cls, *overloads: object) -> Callable[[Rule], Rule]:
@@ -153,7 +153,8 @@ class EspPassManager(ExportedProgramPassManager):  # type: ignore[misc]
     """Runs the passes of the operator library over an Edge program.
 
     ``EdgeProgramManager.transform`` takes it, and ``transform`` runs it over the program it was
-    made with. ``decisions`` holds what was decided about each multiply, in graph order.
+    made with. ``decisions`` holds what was decided about each multiply, program by program; those
+    in branches and loops come after the others.
     """
 
     pass_list: ClassVar[list[type[ExportedProgramPassBase]]] = [AtenToEspPass]

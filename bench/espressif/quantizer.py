@@ -77,7 +77,7 @@ class EspNNQuantizer(Quantizer):  # type: ignore[misc]
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotate every multiply and its neighbours."""
         for node in model.graph.nodes:
-            if not _is_annotated(node):
+            if not _wants_annotation(node):
                 continue
             of_multiply = node.target not in _NEIGHBOURS
             inputs = [
@@ -96,7 +96,7 @@ class EspNNQuantizer(Quantizer):  # type: ignore[misc]
         """Accept every annotated model: there is nothing an annotation of ours can break."""
 
 
-def _is_annotated(node: Node) -> bool:
+def _wants_annotation(node: Node) -> bool:
     if node.target in _DIVISIONS:
         divisor = node.args[1]
         if isinstance(divisor, Node) and _is_observed(divisor, of_multiply=True):

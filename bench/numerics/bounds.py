@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.numerics.qparams import INT8_MAX, INT8_MIN, MulParams, QParams
+from bench.numerics.qparams import INT8_MAX, INT8_MIN, MIN_SHIFT, MulParams, QParams
 
 _INT32_MIN = -(1 << 31)
 _INT32_MAX = (1 << 31) - 1
-_MIN_SHIFT = -31
 
 
 def native_bounds(params: MulParams) -> str | None:
@@ -22,8 +21,8 @@ def native_bounds(params: MulParams) -> str | None:
             return f"multiplier 0 goes with shift 0, not {shift}"
     elif not 1 << 30 <= m <= _INT32_MAX:
         return f"multiplier {m} is not in [2^30, 2^31 - 1]"
-    if shift < _MIN_SHIFT:
-        return f"shift {shift} is below {_MIN_SHIFT}"
+    if shift < MIN_SHIFT:
+        return f"shift {shift} is below {MIN_SHIFT}"
     corners = [
         (a - params.z1) * (b - params.z2)
         for a in (INT8_MIN, INT8_MAX)

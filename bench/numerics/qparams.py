@@ -9,7 +9,7 @@ INT8_MIN = -128
 INT8_MAX = 127
 
 # Below this exponent the contract's rounding divide can only yield zero: encoded as (0, 0).
-_MIN_SHIFT = -31
+MIN_SHIFT = -31
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def quantize_multiplier(r: float) -> tuple[int, int]:
     if multiplier == 1 << 31:
         multiplier >>= 1
         shift += 1
-    if shift < _MIN_SHIFT:
+    if shift < MIN_SHIFT:
         return 0, 0
     return multiplier, shift
 

@@ -83,8 +83,8 @@ class Runner {
 
   template <class Request>
   bool unpack(Request* request, bool exact = true);
-  // The address of `size` bytes of a memory, or null after a refusal. `what` names the range.
   void refuse_range(protocol::Status status, const char* what, const char* why, const char* memory);
+  // The address of `size` bytes of a memory, or null after a refusal. `what` names the range.
   uint8_t* locate(uint8_t memory, uint32_t offset, uint32_t size, const char* what);
   const uint8_t* locate_readable(uint8_t memory, uint32_t offset, uint32_t size, const char* what);
   // The same, of the description as well.
