@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
+from bench.errors import BenchError
 from bench.espressif.edge import lower_multiplies, report_of, to_espnn_edge
 from bench.espressif.multiply import EDGE_QUANTIZE
 from bench.espressif.passes import EDGE_MUL_INT8
